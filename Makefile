@@ -1,0 +1,100 @@
+# spanscope: `make` builds build/release/spanscope; `make help` lists the targets.
+
+MODE ?= release
+V ?= 0
+PREFIX ?= /usr/local
+DESTDIR ?=
+CC ?= gcc
+BUILD := build/$(MODE)
+
+PACKAGES := libdw libelf jansson
+WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wundef -Wvla \
+	-Wformat=2 -Wimplicit-fallthrough -Wpointer-arith -Wwrite-strings
+CPPFLAGS += -D_GNU_SOURCE -Isrc -include src/base/poison.h
+CFLAGS_release := -O2 -g -D_FORTIFY_SOURCE=2 -fstack-protector-strong
+CFLAGS_debug := -O0 -g
+CFLAGS_asan := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+LDFLAGS_asan := -fsanitize=address,undefined
+ALL_CFLAGS := -std=gnu11 $(WARNINGS) -fno-strict-aliasing $(CFLAGS_$(MODE)) $(CFLAGS)
+ifneq ($(WERROR)$(CI),)
+ALL_CFLAGS += -Werror
+endif
+
+# pkg-config is asked once, and not for `make clean` or `make help`.
+ifneq ($(filter-out clean help,$(or $(MAKECMDGOALS),all)),)
+LIB_CFLAGS := $(shell pkg-config --cflags $(PACKAGES))
+LIBS := $(shell pkg-config --libs $(PACKAGES))
+endif
+
+SOURCES := $(wildcard src/*/*.c)
+LIB_OBJECTS := $(patsubst src/%.c,$(BUILD)/%.o,$(filter-out src/cli/main.c,$(SOURCES)))
+MAIN_OBJECT := $(BUILD)/cli/main.o
+UNIT_SOURCES := $(wildcard tests/unit/*.c)
+UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(UNIT_SOURCES))
+SUPPORT_OBJECTS := $(patsubst tests/support/%.c,$(BUILD)/tests/support/%.o,$(wildcard tests/support/*.c))
+
+ifeq ($(V),0)
+say = @printf '  %-6s %s\n' $(1) $(2);
+Q := @
+else
+say =
+Q :=
+endif
+
+.DELETE_ON_ERROR:
+.SECONDARY:
+.PHONY: all test unit golden live lint format install clean help
+
+all: $(BUILD)/spanscope
+
+$(BUILD)/spanscope: $(MAIN_OBJECT) $(BUILD)/libspanscope.a
+	$(call say,LINK,$@)$(CC) $(ALL_CFLAGS) $(LDFLAGS_$(MODE)) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(BUILD)/libspanscope.a: $(LIB_OBJECTS)
+	$(call say,AR,$@)rm -f $@; ar rcs $@ $^
+
+$(BUILD)/%.o: src/%.c | build/.gitignore
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CC) $(CPPFLAGS) $(LIB_CFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/tests/%.o: tests/%.c | build/.gitignore
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CC) $(CPPFLAGS) -Itests $(LIB_CFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/tests/%: $(BUILD)/tests/unit/%.o $(SUPPORT_OBJECTS) $(BUILD)/libspanscope.a
+	$(call say,LINK,$@)$(CC) $(ALL_CFLAGS) $(LDFLAGS_$(MODE)) $(LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
+
+# Everything below build/ is made: the folder hides itself from git.
+build/.gitignore:
+	@mkdir -p build
+	@echo '*' >$@
+
+test: ## all tests (scripts/test installs what they need first)
+	scripts/test
+
+unit: $(UNIT_TESTS) ## unit tests on synthetic cores
+	$(Q)scripts/run-units $(UNIT_TESTS)
+
+golden: $(BUILD)/spanscope ## goldens on the shipped cores
+	$(Q)tests/golden/run $(BUILD)/spanscope
+
+live: $(BUILD)/spanscope ## live Go programs, every release
+	$(Q)scripts/with-core-pattern tests/live/live.py --spanscope $(BUILD)/spanscope
+
+lint: ## format, layers, docs, clang-tidy, cppcheck, shellcheck
+	$(Q)scripts/lint
+
+format: ## reformat all C files
+	$(Q)clang-format --style=file:scripts/clang-format -i $$(git ls-files -co --exclude-standard '*.c' '*.h')
+
+install: $(BUILD)/spanscope ## install below PREFIX (/usr/local)
+	install -D -m 755 $(BUILD)/spanscope $(DESTDIR)$(PREFIX)/bin/spanscope
+	install -D -m 644 src/cli/spanscope.1 $(DESTDIR)$(PREFIX)/share/man/man1/spanscope.1
+
+clean: ## remove build/
+	rm -rf build
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 14
+
+-include $(shell find build/$(MODE) -name '*.d' 2>/dev/null)

@@ -1,0 +1,95 @@
+#include "base/json.h"
+
+#include "base/mem.h"
+
+#include <jansson.h>
+
+static struct json *wrap(json_t *v)
+{
+	if (!v)
+		mem_die();
+	return (struct json *)v;
+}
+
+static json_t *unwrap(const struct json *v)
+{
+	return (json_t *)(uintptr_t)v;
+}
+
+struct json *json_new_object(void)
+{
+	return wrap(json_object());
+}
+
+struct json *json_new_array(void)
+{
+	return wrap(json_array());
+}
+
+struct json *json_new_string(const char *s)
+{
+	json_t *v = json_string(s);
+	char *plain;
+
+	if (v)
+		return wrap(v);
+	plain = xstrdup(s);
+	for (char *p = plain; *p; p++)
+		if (*p & 0x80)
+			*p = '?';
+	v = json_string(plain);
+	free(plain);
+	return wrap(v);
+}
+
+struct json *json_new_uint(u64 v)
+{
+	/* The library's integers are signed: beyond them only a damaged core has figures. */
+	return v <= INT64_MAX ? json_new_int((i64)v) : json_new_number((double)v);
+}
+
+struct json *json_new_int(i64 v)
+{
+	return wrap(json_integer(v));
+}
+
+struct json *json_new_number(double v)
+{
+	return __builtin_isfinite(v) ? wrap(json_real(v)) : json_new_null();
+}
+
+struct json *json_new_flag(bool v)
+{
+	return wrap(json_boolean(v));
+}
+
+struct json *json_new_null(void)
+{
+	return wrap(json_null());
+}
+
+void json_put(struct json *object, const char *key, struct json *value)
+{
+	if (json_object_set_new(unwrap(object), key, unwrap(value)) != 0)
+		mem_die();
+}
+
+void json_append(struct json *array, struct json *value)
+{
+	if (json_array_append_new(unwrap(array), unwrap(value)) != 0)
+		mem_die();
+}
+
+struct err *json_write(const struct json *root, FILE *f)
+{
+	if (json_dumpf(unwrap(root), f, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) != 0 ||
+	    fputc('\n', f) == EOF)
+		return err_os("the result cannot be written");
+	return NULL;
+}
+
+void json_free(struct json *root)
+{
+	if (root)
+		json_decref(unwrap(root));
+}

@@ -1,0 +1,136 @@
+#include "base/mem.h"
+
+#include <stdatomic.h>
+#include <unistd.h>
+
+static _Atomic u64 used_bytes, peak_bytes;
+static u64 limit_bytes;
+
+void mem_die(void)
+{
+	static const char line[] = "spanscope: out of memory\n";
+
+	/* stdio may need memory itself. */
+	if (write(STDERR_FILENO, line, sizeof(line) - 1) < 0)
+		_exit(3);
+	_exit(3);
+}
+
+void *xcalloc(size_t n, size_t size)
+{
+	void *p = calloc(n ? n : 1, size ? size : 1);
+
+	if (!p)
+		mem_die();
+	return p;
+}
+
+char *xstrdup(const char *s)
+{
+	return xstrndup(s, strlen(s));
+}
+
+char *xstrndup(const char *s, size_t n)
+{
+	char *copy = strndup(s, n);
+
+	if (!copy)
+		mem_die();
+	return copy;
+}
+
+char *xvasprintf(const char *fmt, va_list ap)
+{
+	char *s;
+
+	if (vasprintf(&s, fmt, ap) < 0)
+		mem_die();
+	return s;
+}
+
+char *xasprintf(const char *fmt, ...)
+{
+	va_list ap;
+	char *s;
+
+	va_start(ap, fmt);
+	s = xvasprintf(fmt, ap);
+	va_end(ap);
+	return s;
+}
+
+void mem_set_limit(u64 bytes)
+{
+	limit_bytes = bytes;
+}
+
+u64 mem_used(void)
+{
+	return used_bytes;
+}
+
+u64 mem_peak(void)
+{
+	return peak_bytes;
+}
+
+struct err *mem_charge(u64 bytes)
+{
+	u64 now = atomic_fetch_add(&used_bytes, bytes) + bytes;
+
+	if (limit_bytes && now > limit_bytes) {
+		atomic_fetch_sub(&used_bytes, bytes);
+		return err_new(ERR_LIMIT,
+			       "more than %llu MiB of memory are needed; raise --max-memory",
+			       (unsigned long long)(limit_bytes >> 20));
+	}
+	if (now > peak_bytes)
+		peak_bytes = now;
+	return NULL;
+}
+
+void mem_discharge(u64 bytes)
+{
+	atomic_fetch_sub(&used_bytes, bytes);
+}
+
+struct err *mem_grow(void **block, size_t *cap, size_t size, size_t need)
+{
+	size_t want = MAX(need, *cap + *cap / 2);
+	size_t bytes;
+	void *grown;
+
+	if (need <= *cap)
+		return NULL;
+	if (__builtin_mul_overflow(want, size, &bytes))
+		return err_new(ERR_LIMIT, "a table of %zu entries is too large", need);
+	TRY(mem_charge(bytes - *cap * size));
+	grown = realloc(*block, bytes);
+	if (!grown) {
+		mem_discharge(bytes - *cap * size);
+		return err_new(ERR_LIMIT, "no memory for a table of %zu entries", need);
+	}
+	*block = grown;
+	*cap = want;
+	return NULL;
+}
+
+void mem_release(void *block, size_t cap, size_t size)
+{
+	free(block);
+	mem_discharge((u64)cap * size);
+}
+
+void mem_shrink(void **block, size_t *cap, size_t size, size_t need)
+{
+	void *smaller;
+
+	if (need >= *cap || need == 0)
+		return;
+	smaller = realloc(*block, need * size);
+	if (!smaller)
+		return;
+	mem_discharge((u64)(*cap - need) * size);
+	*block = smaller;
+	*cap = need;
+}

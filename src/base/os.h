@@ -1,0 +1,22 @@
+/* Files of this machine: opened with checks, mapped read-only, watched for shrinking. */
+#ifndef BASE_OS_H
+#define BASE_OS_H
+
+#include "base/err.h"
+
+struct os_file {
+	char *path;
+	int fd;
+	const u8 *data; /* the whole file, mapped shared and read-only */
+	u64 size;	/* at open */
+};
+
+/* Opens and maps a regular, non-empty file. The message says what the path is instead
+ * (directory, FIFO, empty, unreadable). Close with os_file_close, which takes a zeroed struct. */
+struct err *os_file_open(const char *path, struct os_file *ret) ERR_RESULT;
+void os_file_close(struct os_file *f);
+
+/* A mapped file that shrinks raises SIGBUS: from now on that is one line and status 3. */
+void os_catch_sigbus(void);
+
+#endif

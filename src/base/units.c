@@ -1,0 +1,62 @@
+#include "base/units.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <strings.h>
+
+static const char unit_letters[] = "BKMGTPE";
+
+const char *units_bytes(i64 bytes, char buf[static UNITS_BUF])
+{
+	u64 magnitude = bytes < 0 ? -(u64)bytes : (u64)bytes;
+	double value = (double)magnitude;
+	unsigned unit = 0;
+
+	/* 1023.5 KiB would print as 1024: step up before rounding shows it. */
+	while (value >= 1023.5 && unit < 6) {
+		value /= 1024;
+		unit++;
+	}
+	if (unit == 0)
+		snprintf(buf, UNITS_BUF, "%s%llu B", bytes < 0 ? "-" : "",
+			 (unsigned long long)magnitude);
+	else
+		snprintf(buf, UNITS_BUF, "%s%.*f %ciB", bytes < 0 ? "-" : "",
+			 value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, unit_letters[unit]);
+	return buf;
+}
+
+/* Shift of a unit suffix ("", "K", "KB", "KiB"), or -1. */
+static int unit_shift(const char *suffix)
+{
+	const char *letter;
+
+	if (!*suffix || !strcasecmp(suffix, "B"))
+		return 0;
+	letter = strchr(unit_letters, toupper((unsigned char)*suffix));
+	if (!letter || letter == unit_letters)
+		return -1;
+	suffix++;
+	if (*suffix && strcasecmp(suffix, "B") && strcasecmp(suffix, "iB"))
+		return -1;
+	return (int)(letter - unit_letters) * 10;
+}
+
+struct err *units_parse_bytes(const char *text, u64 *ret)
+{
+	char *end;
+	double value;
+	int shift;
+
+	errno = 0;
+	value = strtod(text, &end);
+	shift = unit_shift(end);
+	if (end == text || errno || shift < 0 || !(value >= 0) || value > 9.0e18 ||
+	    !isdigit((unsigned char)*text))
+		return err_new(ERR_USAGE, "'%s' is no size; write it like 512M or 2GiB", text);
+	value *= (double)((u64)1 << shift);
+	if (value > 9.0e18)
+		return err_new(ERR_USAGE, "'%s' is too large a size", text);
+	*ret = (u64)value;
+	return NULL;
+}

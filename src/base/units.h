@@ -1,0 +1,15 @@
+/* Sizes for people: IEC units, and the numbers that options take. */
+#ifndef BASE_UNITS_H
+#define BASE_UNITS_H
+
+#include "base/err.h"
+
+#define UNITS_BUF 40
+
+/* "1.85 GiB", "512 B", "-3.2 MiB"; three significant digits. Returns buf. */
+const char *units_bytes(i64 bytes, char buf[static UNITS_BUF]);
+
+/* Parses "512M", "2GiB", "60G", "1048576"; decimal fractions allowed. ERR_USAGE otherwise. */
+struct err *units_parse_bytes(const char *text, u64 *ret) ERR_RESULT;
+
+#endif

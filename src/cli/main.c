@@ -1,0 +1,146 @@
+/* spanscope: where is the memory of this Go process? Parse, read, report, render, exit. */
+#include "base/log.h"
+#include "base/os.h"
+#include "cli/opts.h"
+#include "cli/session.h"
+#include "out/render.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <signal.h>
+#include <string.h>
+
+static enum exit_status status_of(const struct err *err)
+{
+	switch (err->code) {
+	case ERR_USAGE:
+		return EXIT_USAGE;
+	case ERR_BUG:
+		return EXIT_BUG;
+	case ERR_OS:
+	case ERR_FORMAT:
+	case ERR_FAULT:
+	case ERR_MISSING:
+	case ERR_UNSUPPORTED:
+	case ERR_LIMIT:
+		break;
+	}
+	return EXIT_NOTHING;
+}
+
+/* Says what went wrong, frees it, and gives the exit status. */
+static enum exit_status fail(struct err *err)
+{
+	enum exit_status status = status_of(err);
+
+	log_error("%s%s", err->msg, status == EXIT_BUG ? " (a bug: please report it)" : "");
+	err_free(err);
+	return status;
+}
+
+static void warn_of_gaps(const struct diags *d)
+{
+	for (int code = 0; code < DIAG_COUNT; code++) {
+		const struct diag_entry *e = &d->entries[code];
+
+		if (e->count && diag_code_is_partial((enum diag_code)code))
+			log_warn("%s (%s%s)", diag_text((enum diag_code)code), e->examples[0],
+				 e->count > 1 ? "; and more" : "");
+	}
+}
+
+static struct err *render(const struct doc *d, const struct opts *o, FILE *f)
+{
+	const struct render_options options = {.exact_bytes = o->exact_bytes};
+
+	switch (o->format) {
+	case FORMAT_TEXT:
+		return render_text(d, &options, f);
+	case FORMAT_JSON:
+		return render_json(d, f);
+	case FORMAT_CSV:
+		break;
+	}
+	return render_csv(d, f);
+}
+
+/* Writes to -o FILE or stdout; what a buffer could not deliver is an error too. */
+static struct err *write_result(const struct doc *d, const struct opts *o)
+{
+	const char *name = o->output ? o->output : "standard output";
+	FILE *f = o->output ? fopen(o->output, "we") : stdout;
+	struct err *err;
+
+	if (!f)
+		return err_os("%s cannot be written", name);
+	err = render(d, o, f);
+	if (o->output ? fclose(f) != 0 : fflush(f) != 0)
+		err = err ? err : err_os("%s cannot be written", name);
+	return err;
+}
+
+static enum exit_status report(const struct session *s, const struct opts *o)
+{
+	struct snapshot snapshot = session_snapshot(s);
+	struct doc doc = {0};
+	char schema[64];
+	struct err *err;
+
+	snprintf(schema, sizeof(schema), "spanscope/%s/1", o->command->name);
+	doc_value(&doc, "schema", doc_string(schema));
+	err = o->command->run(&doc, &snapshot, &o->report);
+	if (!err) {
+		report_diagnostics(&doc, &snapshot);
+		err = write_result(&doc, o);
+	}
+	doc_fini(&doc);
+	if (err)
+		return fail(err);
+	return diag_is_partial(&s->diags) ? EXIT_PART : EXIT_DONE;
+}
+
+static enum exit_status analyse(const struct opts *o)
+{
+	struct session *s = xcalloc(1, sizeof(*s));
+	struct err *err = session_open(s, o);
+	enum exit_status status;
+
+	if (err) {
+		status = fail(err);
+	} else {
+		warn_of_gaps(&s->diags);
+		status = report(s, o);
+		if (status == EXIT_PART && o->strict)
+			status = EXIT_NOTHING;
+	}
+	log_verbose("own memory at most %llu KiB", (unsigned long long)(mem_peak() >> 10));
+	session_close(s);
+	free(s);
+	return status;
+}
+
+static enum exit_status print_info(const struct opts *o, bool one_command)
+{
+	struct err *err = o->version ? opts_print_version(stdout)
+				     : opts_print_help(one_command ? o->command : NULL, stdout);
+
+	if (!err && fflush(stdout) != 0)
+		err = err_os("standard output cannot be written");
+	return err ? fail(err) : EXIT_DONE;
+}
+
+int main(int argc, char **argv)
+{
+	struct opts opts;
+	struct err *err;
+
+	/* A closed pipe is an error of write(), and has its own message and status. */
+	signal(SIGPIPE, SIG_IGN);
+	os_catch_sigbus();
+	err = opts_parse(argc, argv, &opts);
+	if (err)
+		return fail(err);
+	if (opts.help || opts.version)
+		return print_info(&opts, argc > 2);
+	return analyse(&opts);
+}

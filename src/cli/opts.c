@@ -1,0 +1,286 @@
+#include "cli/opts.h"
+
+#include "base/log.h"
+#include "base/units.h"
+#include "cli/version.h"
+
+#include <getopt.h>
+#include <string.h>
+
+static struct err *run_overview(struct doc *d, const struct snapshot *s,
+				const struct report_options *o)
+{
+	(void)o;
+	return report_overview(d, s);
+}
+
+static struct err *run_ledger(struct doc *d, const struct snapshot *s,
+			      const struct report_options *o)
+{
+	return report_ledger(d, s, o);
+}
+
+static struct err *run_vmas(struct doc *d, const struct snapshot *s,
+			    const struct report_options *o)
+{
+	(void)o;
+	return report_vmas(d, s);
+}
+
+static struct err *run_memstats(struct doc *d, const struct snapshot *s,
+				const struct report_options *o)
+{
+	(void)o;
+	return report_memstats(d, s);
+}
+
+static const struct command commands[] = {
+#define CMD(name, summary, needs, formats, run) {#name, summary, needs, formats, run},
+#include "cli/commands.def"
+#undef CMD
+};
+
+enum option_id {
+	OPTION_NONE = 256, /* above every letter */
+#define OPT(id, long, short, arg, help) OPTION_##id,
+#include "cli/options.def"
+#undef OPT
+};
+
+static const struct {
+	int id;
+	const char *name;
+	char letter;
+	const char *arg, *help;
+} options[] = {
+#define OPT(id, long, short, arg, help) {OPTION_##id, long, short, arg, help},
+#include "cli/options.def"
+#undef OPT
+};
+
+static const struct {
+	const char *name;
+	enum format format;
+} formats[] = {{"text", FORMAT_TEXT}, {"json", FORMAT_JSON}, {"csv", FORMAT_CSV}};
+
+static const struct command *find_command(const char *name)
+{
+	for (size_t i = 0; i < COUNT_OF(commands); i++)
+		if (!strcmp(commands[i].name, name))
+			return &commands[i];
+	return NULL;
+}
+
+static struct err *set_format(struct opts *o, const char *name)
+{
+	for (size_t i = 0; i < COUNT_OF(formats); i++)
+		if (!strcmp(formats[i].name, name)) {
+			o->format = formats[i].format;
+			return NULL;
+		}
+	return err_new(ERR_USAGE, "there is no format '%s'; see --help", name);
+}
+
+static struct err *set_max_memory(const char *arg)
+{
+	u64 bytes;
+
+	TRY(err_wrap(units_parse_bytes(arg, &bytes), "--max-memory"));
+	if (bytes == 0)
+		return err_new(ERR_USAGE, "--max-memory 0 leaves nothing to work with");
+	mem_set_limit(bytes);
+	return NULL;
+}
+
+static struct err *set_option(struct opts *o, enum option_id id, const char *arg)
+{
+	switch (id) {
+	case OPTION_EXE:
+		o->binary.given = arg;
+		return NULL;
+	case OPTION_NO_EXE:
+		o->binary.none = true;
+		return NULL;
+	case OPTION_FORMAT:
+		return set_format(o, arg);
+	case OPTION_JSON:
+		return set_format(o, "json");
+	case OPTION_CSV:
+		return set_format(o, "csv");
+	case OPTION_BY:
+		if (strcmp(arg, "vma") != 0)
+			return err_new(ERR_USAGE, "--by takes 'vma', not '%s'", arg);
+		o->report.by_vma = true;
+		return NULL;
+	case OPTION_BYTES:
+		o->exact_bytes = true;
+		return NULL;
+	case OPTION_OUTPUT:
+		o->output = arg;
+		return NULL;
+	case OPTION_MAX_MEMORY:
+		return set_max_memory(arg);
+	case OPTION_STRICT:
+		o->strict = true;
+		return NULL;
+	case OPTION_QUIET:
+		log_set_level(LOG_QUIET);
+		return NULL;
+	case OPTION_VERBOSE:
+		log_set_level(LOG_VERBOSE);
+		return NULL;
+	case OPTION_HELP:
+		o->help = true;
+		return NULL;
+	case OPTION_VERSION:
+		o->version = true;
+		return NULL;
+	case OPTION_NONE:
+		break;
+	}
+	return err_new(ERR_BUG, "an option that nobody handles");
+}
+
+#define OPTION_COUNT COUNT_OF(options)
+
+/* The tables in the form that getopt_long wants. */
+struct getopt_tables {
+	struct option longs[OPTION_COUNT + 1];
+	char shorts[2 * OPTION_COUNT + 2];
+};
+
+static void fill_tables(struct getopt_tables *t)
+{
+	char *p = t->shorts;
+
+	*p++ = ':'; /* report a missing argument apart */
+	for (size_t i = 0; i < OPTION_COUNT; i++) {
+		t->longs[i] = (struct option){
+			options[i].name, options[i].arg ? required_argument : no_argument, NULL,
+			options[i].id};
+		if (options[i].letter) {
+			*p++ = options[i].letter;
+			if (options[i].arg)
+				*p++ = ':';
+		}
+	}
+	t->longs[OPTION_COUNT] = (struct option){0};
+	*p = '\0';
+}
+
+static enum option_id option_by_letter(int c)
+{
+	for (size_t i = 0; i < OPTION_COUNT; i++)
+		if (options[i].letter == c)
+			return (enum option_id)options[i].id;
+	return (enum option_id)c;
+}
+
+static struct err *parse_options(int argc, char **argv, struct opts *o)
+{
+	struct getopt_tables t;
+	int c;
+
+	fill_tables(&t);
+	opterr = 0;
+	optind = 1;
+	while ((c = getopt_long(argc, argv, t.shorts, t.longs, NULL)) != -1) {
+		if (c == ':')
+			return err_new(ERR_USAGE, "%s needs an argument; see --help",
+				       argv[optind - 1]);
+		if (c == '?')
+			return err_new(ERR_USAGE, "there is no option %s; see --help",
+				       argv[optind - 1]);
+		TRY(set_option(o, option_by_letter(c), optarg));
+	}
+	return NULL;
+}
+
+static struct err *parse_arguments(int argc, char **argv, struct opts *o)
+{
+	int i = optind;
+
+	o->command = find_command("overview");
+	if (i < argc && find_command(argv[i]))
+		o->command = find_command(argv[i++]);
+	if (o->help || o->version)
+		return NULL;
+	if (i == argc)
+		return err_new(ERR_USAGE, "no core; usage: spanscope [COMMAND] [options] CORE [EXE]");
+	o->core = argv[i++];
+	if (i < argc) {
+		if (o->binary.given)
+			return err_new(ERR_USAGE, "two executables: --exe and '%s'", argv[i]);
+		o->binary.given = argv[i++];
+	}
+	if (i < argc)
+		return err_new(ERR_USAGE, "one argument too many: '%s'", argv[i]);
+	return NULL;
+}
+
+struct err *opts_parse(int argc, char **argv, struct opts *ret)
+{
+	*ret = (struct opts){.format = FORMAT_TEXT};
+	TRY(parse_options(argc, argv, ret));
+	TRY(parse_arguments(argc, argv, ret));
+	if (ret->binary.none && ret->binary.given)
+		return err_new(ERR_USAGE, "--no-exe and an executable exclude each other");
+	if (!(ret->command->formats & ret->format))
+		return err_new(ERR_USAGE, "%s has no such format; see %s --help",
+			       ret->command->name, ret->command->name);
+	if (ret->report.by_vma && strcmp(ret->command->name, "ledger") != 0)
+		return err_new(ERR_USAGE, "--by goes with ledger");
+	return NULL;
+}
+
+static void print_formats(const struct command *command, FILE *f)
+{
+	fputs("Formats:", f);
+	for (size_t i = 0; i < COUNT_OF(formats); i++)
+		if (command->formats & formats[i].format)
+			fprintf(f, " %s", formats[i].name);
+	fputc('\n', f);
+}
+
+static void print_options(FILE *f)
+{
+	char left[64];
+
+	fputs("\nOptions:\n", f);
+	for (size_t i = 0; i < OPTION_COUNT; i++) {
+		char letter[8] = "    ";
+
+		if (options[i].letter)
+			snprintf(letter, sizeof(letter), "-%c, ", options[i].letter);
+		snprintf(left, sizeof(left), "%s--%s%s%s", letter, options[i].name,
+			 options[i].arg ? " " : "", options[i].arg ? options[i].arg : "");
+		fprintf(f, "  %-26s %s\n", left, options[i].help);
+	}
+}
+
+struct err *opts_print_help(const struct command *command, FILE *f)
+{
+	if (command) {
+		fprintf(f, "usage: spanscope %s [options] CORE [EXE]\n\n%s: %s\n", command->name,
+			command->name, command->summary);
+		print_formats(command, f);
+	} else {
+		fputs("usage: spanscope [COMMAND] [options] CORE [EXE]\n\n"
+		      "Says where the memory of a Go process is, from its core dump or gcore "
+		      "snapshot.\n\nCommands:\n",
+		      f);
+		for (size_t i = 0; i < COUNT_OF(commands); i++)
+			fprintf(f, "  %-10s %s\n", commands[i].name, commands[i].summary);
+	}
+	print_options(f);
+	fputs("\nExit status: 0 done; 1 a check fired; 2 wrong usage; 3 nothing could be analysed;\n"
+	      "4 analysed in part; 5 a bug of spanscope's. See spanscope(1).\n", f);
+	return ferror(f) ? err_os("the result cannot be written") : NULL;
+}
+
+struct err *opts_print_version(FILE *f)
+{
+	fprintf(f, "spanscope %s\nreads cores of Go %s, linux/amd64\n", SPANSCOPE_VERSION,
+		dialect_supported_text());
+	return ferror(f) ? err_os("the result cannot be written") : NULL;
+}

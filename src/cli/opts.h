@@ -1,0 +1,46 @@
+/* The command line: options, command, help; all from commands.def and options.def. */
+#ifndef CLI_OPTS_H
+#define CLI_OPTS_H
+
+#include "image/binary.h"
+#include "report/report.h"
+
+enum { NEED_HEAP = 1, NEED_LEDGER = 3 /* the heap too */ };
+
+enum format { FORMAT_TEXT = 1, FORMAT_JSON = 2, FORMAT_CSV = 4 };
+
+/* Exit statuses. When several hold, the first of 5, 3, 2, 4, 1 counts. */
+enum exit_status {
+	EXIT_DONE = 0,
+	EXIT_FIRED = 1,
+	EXIT_USAGE = 2,
+	EXIT_NOTHING = 3,
+	EXIT_PART = 4,
+	EXIT_BUG = 5,
+};
+
+struct command {
+	const char *name, *summary;
+	unsigned needs, formats;
+	struct err *(*run)(struct doc *d, const struct snapshot *s,
+			   const struct report_options *o);
+};
+
+struct opts {
+	const struct command *command;
+	const char *core;
+	struct binary_options binary;
+	struct report_options report;
+	enum format format;
+	bool exact_bytes, strict, help, version;
+	const char *output; /* NULL: stdout */
+};
+
+/* Parses the command line. ERR_USAGE says what is wrong. The command line's strings are kept. */
+struct err *opts_parse(int argc, char **argv, struct opts *ret) ERR_RESULT;
+
+/* --help: of one command, or of all. */
+struct err *opts_print_help(const struct command *command, FILE *f) ERR_RESULT;
+struct err *opts_print_version(FILE *f) ERR_RESULT;
+
+#endif

@@ -1,0 +1,82 @@
+#include "gort/arenas.h"
+
+#include "gort/rtget.h"
+
+#include <stdlib.h>
+
+static struct err *add_list(const struct rt *rt, va_t slice, struct arenas *ret)
+{
+	struct go_slice s;
+
+	TRY(rt_slice(rt, slice, GO_ARENA_COUNT, &s));
+	for (u64 i = 0; i < s.len; i++) {
+		struct heap_arena a;
+		u64 index;
+
+		TRY(image_read(rt->im, s.ptr + 8 * i, &index, sizeof(index)));
+		a.base = index * GO_ARENA_BYTES + rt->dialect.arena_base_offset;
+		if (index >= GO_ARENA_COUNT || a.base >= GO_MAX_ADDR ||
+		    !image_u64(rt->im, ret->l2 + 8 * index, &a.meta)) {
+			diag(rt->d, DIAG_STRUCTURE, "arena number %llu makes no sense",
+			     (unsigned long long)i);
+			continue;
+		}
+		TRY(array_push(&ret->v, a));
+	}
+	return NULL;
+}
+
+static int by_base(const void *a, const void *b)
+{
+	const struct heap_arena *x = a, *y = b;
+
+	return x->base < y->base ? -1 : x->base > y->base;
+}
+
+struct err *arenas_read(const struct rt *rt, struct arenas *ret)
+{
+	va_t mheap = rt->globals[RT_G_MHEAP];
+	size_t kept = 0;
+
+	TRY(image_read(rt->im, rt_addr(rt, mheap, RT_MHEAP_ARENAS), &ret->l2, sizeof(ret->l2)));
+	TRY(add_list(rt, rt_addr(rt, mheap, RT_MHEAP_ARENA_LIST), ret));
+	if (rt_has(rt, RT_MHEAP_USER_ARENA_LIST))
+		TRY(add_list(rt, rt_addr(rt, mheap, RT_MHEAP_USER_ARENA_LIST), ret));
+	TRY(rt_u(rt, mheap, RT_MHEAP_CUR_ARENA_BASE, &ret->reserved.lo));
+	TRY(rt_u(rt, mheap, RT_MHEAP_CUR_ARENA_END, &ret->reserved.hi));
+	if (ret->v.n)
+		qsort(ret->v.v, ret->v.n, sizeof(*ret->v.v), by_base);
+	for (size_t i = 0; i < ret->v.n; i++) {
+		if (kept && ret->v.v[kept - 1].base == ret->v.v[i].base)
+			diag(rt->d, DIAG_STRUCTURE, "the arena at 0x%llx is listed twice",
+			     (unsigned long long)ret->v.v[i].base);
+		else
+			ret->v.v[kept++] = ret->v.v[i];
+	}
+	ret->v.n = kept;
+	return NULL;
+}
+
+bool arenas_inline_marks(const struct rt *rt, const struct arenas *arenas, va_t va)
+{
+	u64 page = va % GO_ARENA_BYTES / GO_PAGE_BYTES;
+	size_t lo = 0, hi = arenas->v.n;
+	const u8 *byte;
+
+	if (!rt_has(rt, RT_HEAP_ARENA_INLINE_MARKS))
+		return false;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (arenas->v.v[mid].base + GO_ARENA_BYTES <= va)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo == arenas->v.n || arenas->v.v[lo].base > va)
+		return false;
+	byte = image_view(rt->im,
+			  rt_addr(rt, arenas->v.v[lo].meta, RT_HEAP_ARENA_INLINE_MARKS) + page / 8,
+			  1);
+	return byte && (*byte >> (page % 8) & 1);
+}

@@ -1,0 +1,23 @@
+/* Heap arenas: 64 MiB units of address space and their metadata (runtime/mheap.go). */
+#ifndef GORT_ARENAS_H
+#define GORT_ARENAS_H
+
+#include "gort/rt.h"
+
+struct heap_arena {
+	va_t base; /* of the 64 MiB */
+	va_t meta; /* its heapArena structure */
+};
+
+struct arenas {
+	ARRAY(struct heap_arena) v; /* ascending by base */
+	va_t l2;		    /* the map from arena index to heapArena */
+	struct range reserved;	    /* rest of the newest arena, not yet in use (curArena) */
+};
+
+struct err *arenas_read(const struct rt *rt, struct arenas *ret) ERR_RESULT;
+
+/* Whether the span that begins at va keeps its marks inside itself (Green Tea). */
+bool arenas_inline_marks(const struct rt *rt, const struct arenas *arenas, va_t va);
+
+#endif

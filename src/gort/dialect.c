@@ -1,0 +1,30 @@
+#include "gort/dialect.h"
+
+/* Oldest release whose memory statistics live in gcController; older ones are another reader. */
+#define OLDEST_MINOR 19
+#define NEWEST_MINOR 27
+/* No distribution at hand has a toolchain of it. */
+#define UNTESTED_MINOR 20
+
+enum release_support dialect_support(const struct go_version *v)
+{
+	if (v->minor < OLDEST_MINOR)
+		return RELEASE_UNREAD;
+	if (v->minor > NEWEST_MINOR || v->minor == UNTESTED_MINOR)
+		return RELEASE_UNTESTED;
+	return RELEASE_TESTED;
+}
+
+const char *dialect_supported_text(void)
+{
+	return "1.19 and 1.21 to 1.27";
+}
+
+struct dialect dialect_of(const struct go_version *v)
+{
+	return (struct dialect){
+		.arena_base_offset = 0xffff800000000000u, /* amd64 */
+		/* mgcpacer.go memoryLimitHeapGoalHeadroomPercent, added in 1.21. */
+		.headroom_percent = v->minor >= 21 ? 3 : 0,
+	};
+}

@@ -1,0 +1,45 @@
+/* What differs between Go releases in meaning, not in layout; the only place that compares them.
+ *
+ * Layout differences need no code at all: a slot knows its offset, its width, or its absence. */
+#ifndef GORT_DIALECT_H
+#define GORT_DIALECT_H
+
+#include "base/err.h"
+#include "gort/version.h"
+
+/* runtime/malloc.go, mpagealloc.go, sizeclasses.go: the same in all releases from 1.15 on. */
+#define GO_PAGE_BYTES ((u64)8192)
+#define GO_ARENA_BYTES ((u64)64 << 20)
+#define GO_ARENA_COUNT ((u64)1 << 22) /* entries of the arena map on 64-bit Linux */
+#define GO_CHUNK_PAGES 512
+#define GO_CHUNK_BYTES (GO_CHUNK_PAGES * GO_PAGE_BYTES)
+#define GO_MAX_ADDR ((va_t)1 << 48)
+#define GO_BUCKHASH_BYTES ((u64)179999 * 8)	  /* runtime/mprof.go buckHashSize */
+#define GO_PERSISTENT_CHUNK_BYTES ((u64)256 << 10) /* runtime/malloc.go persistentChunkSize */
+#define GO_MAX_SIZE_CLASSES 128
+
+/* Marks of small objects inside the span, from Green Tea (runtime/mgcmark_greenteagc.go). */
+#define GO_INLINE_MARKS_FROM_END 128 /* spanInlineMarkBits ends the span's only page */
+#define GO_INLINE_MARKS_OFFSET 64    /* of the mark bits in it; scan bits come first */
+#define GO_INLINE_MARKS_MIN_SIZE 16
+#define GO_INLINE_MARKS_MAX_SIZE 512
+
+struct dialect {
+	va_t arena_base_offset;	    /* runtime/malloc.go arenaBaseOffset */
+	unsigned headroom_percent;  /* of the memory limit's goal, beyond the 1 MiB (1.21) */
+};
+
+enum release_support {
+	RELEASE_TESTED,
+	RELEASE_UNTESTED, /* newer, or between: read with a warning */
+	RELEASE_UNREAD,	  /* too old: its heap is not read */
+};
+
+enum release_support dialect_support(const struct go_version *v);
+
+/* "1.19, 1.21 to 1.27", for messages. */
+const char *dialect_supported_text(void);
+
+struct dialect dialect_of(const struct go_version *v);
+
+#endif

@@ -1,0 +1,52 @@
+#include "gort/gort.h"
+
+/* The heap itself: without one of these no page has an owner. */
+static struct err *read_heap(struct gort *gort)
+{
+	const struct rt *rt = &gort->rt;
+
+	TRY(err_wrap(arenas_read(rt, &gort->arenas), "the list of arenas"));
+	TRY(err_wrap(pagealloc_read(rt, &gort->pagealloc), "the page allocator"));
+	TRY(err_wrap(procs_read(rt, &gort->procs), "the Ps"));
+	return err_wrap(spans_read(rt, &gort->spans), "the spans");
+}
+
+/* The rest may be missing in part. Running out of memory may not. */
+static struct err *survive(struct diags *d, struct err *err, const char *what)
+{
+	if (err && err->code != ERR_LIMIT) {
+		diag_err(d, DIAG_STRUCTURE, err_wrap(err, "%s", what));
+		return NULL;
+	}
+	return err;
+}
+
+static struct err *read_rest(struct gort *gort, struct diags *d)
+{
+	const struct rt *rt = &gort->rt;
+
+	TRY(survive(d, machines_read(rt, &gort->ms), "the Ms"));
+	TRY(survive(d, goroutines_read(rt, &gort->ms, &gort->gs), "the goroutines"));
+	TRY(survive(d, modules_read(rt, &gort->modules), "the modules"));
+	return survive(d, buckets_read(rt, &gort->buckets), "the profile buckets");
+}
+
+struct err *gort_open(struct gort *gort, const struct image *im, const struct binary *bin,
+		      struct diags *d)
+{
+	TRY(rt_attach(&gort->rt, im, bin, d));
+	TRY(read_heap(gort));
+	return read_rest(gort, d);
+}
+
+void gort_close(struct gort *gort)
+{
+	array_free(&gort->arenas.v);
+	spans_free(&gort->spans);
+	array_free(&gort->pagealloc.in_use);
+	array_free(&gort->procs.v);
+	array_free(&gort->ms.v);
+	array_free(&gort->gs.v);
+	array_free(&gort->modules.v);
+	array_free(&gort->buckets.memory);
+}

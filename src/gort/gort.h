@@ -1,0 +1,36 @@
+/* Everything that is read of one Go runtime, in normalised records.
+ *
+ * Above this layer nobody sees a field of the runtime or a release. */
+#ifndef GORT_GORT_H
+#define GORT_GORT_H
+
+#include "gort/arenas.h"
+#include "gort/buckets.h"
+#include "gort/gs.h"
+#include "gort/module.h"
+#include "gort/ms.h"
+#include "gort/pagealloc.h"
+#include "gort/procs.h"
+#include "gort/rt.h"
+#include "gort/slots.h"
+#include "gort/spans.h"
+
+struct gort {
+	struct rt rt;
+	struct arenas arenas;
+	struct spans spans;
+	struct pagealloc pagealloc;
+	struct procs procs;
+	struct machines ms;
+	struct goroutines gs;
+	struct modules modules;
+	struct buckets buckets;
+};
+
+/* Attaches and reads all. An error means that the heap cannot be read at all; what is missing
+ * besides is in the diagnostics. gort must be zeroed; gort_close is due in any case. */
+struct err *gort_open(struct gort *gort, const struct image *im, const struct binary *bin,
+		      struct diags *d) ERR_RESULT;
+void gort_close(struct gort *gort);
+
+#endif

@@ -1,0 +1,31 @@
+/* Where the runtime's own structures lie (runtime/malloc.go, mfixalloc.go, mpagealloc_64bit.go,
+ * mheap.go gcBits arenas). */
+#ifndef GORT_META_H
+#define GORT_META_H
+
+#include "gort/gort.h"
+
+enum meta_kind {
+	META_PERSISTENT, /* a persistentalloc chunk: everything else is cut out of it */
+	META_MSPAN,
+	META_MCACHE,
+	META_HEAPARENA, /* heapArena structures and the map that finds them */
+	META_GCBITS,	/* mark and allocation bitmaps; up to 1.21 the heap bitmap */
+	META_PAGEALLOC, /* chunks, summaries, scavenge index */
+	META_BUCKET,	/* what BuckHashSys counts */
+	META_RESERVED,	/* address space of summaries and indexes without access */
+	META_ALLSPANS,
+};
+
+struct meta_range {
+	struct range range;
+	enum meta_kind kind;
+};
+
+struct meta {
+	ARRAY(struct meta_range) v; /* no order; only those of META_PERSISTENT contain others */
+};
+
+struct err *meta_find(const struct gort *gort, struct meta *ret) ERR_RESULT;
+
+#endif

@@ -1,0 +1,121 @@
+#include "gort/ms.h"
+
+#include "gort/list.h"
+#include "gort/rtget.h"
+
+/* struct ucontext on x86-64 (arch/x86/include/uapi/asm/sigcontext.h): flags, link, then
+ * stack_t {sp, flags, size}, then r8..r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip. */
+enum { UC_STACK_SIZE = 16, UC_RSP = 24 + 15 * 8 }; /* from the stack_t on */
+
+static bool in_range(struct range r, va_t va)
+{
+	return r.lo <= va && va < r.hi;
+}
+
+static struct err *g_stack(const struct rt *rt, va_t g, struct range *ret)
+{
+	*ret = (struct range){0, 0};
+	if (!g)
+		return NULL;
+	TRY(rt_u(rt, g, RT_G_STACK_LO, &ret->lo));
+	TRY(rt_u(rt, g, RT_G_STACK_HI, &ret->hi));
+	if (ret->hi < ret->lo)
+		return err_new(ERR_FORMAT, "stack ends before it begins");
+	return NULL;
+}
+
+static const struct thread *thread_by_tid(const struct image *im, u64 tid)
+{
+	for (size_t i = 0; i < im->threads.n; i++)
+		if (im->threads.v[i].tid == tid)
+			return &im->threads.v[i];
+	return NULL;
+}
+
+static struct err *read_machine(const struct rt *rt, va_t m, struct machine *ret)
+{
+	va_t g0, gsignal;
+	u64 tid;
+
+	*ret = (struct machine){.m = m};
+	TRY(rt_u(rt, m, RT_M_G0, &g0));
+	TRY(rt_u(rt, m, RT_M_GSIGNAL, &gsignal));
+	TRY(rt_u(rt, m, RT_M_CURG, &ret->curg));
+	TRY(rt_u(rt, m, RT_M_PROCID, &tid));
+	TRY(err_wrap(g_stack(rt, g0, &ret->g0), "its g0"));
+	TRY(err_wrap(g_stack(rt, gsignal, &ret->gsignal), "its gsignal"));
+	ret->thread = thread_by_tid(rt->im, tid);
+	return NULL;
+}
+
+static struct err *read_list(const struct rt *rt, va_t head, enum rt_field link,
+			     struct machines *ret)
+{
+	struct list_guard guard = {0};
+	va_t m;
+
+	if (!image_u64(rt->im, head, &m))
+		return err_new(ERR_FAULT, "the list of Ms is not in the core");
+	while (m) {
+		struct machine machine;
+		struct err *err;
+
+		if (!list_guard_step(&guard, m)) {
+			diag(rt->d, DIAG_LIST, "a list of Ms runs in a circle");
+			return NULL;
+		}
+		err = read_machine(rt, m, &machine);
+		if (!err)
+			TRY(array_push(&ret->v, machine));
+		else
+			diag_err(rt->d, DIAG_STRUCTURE,
+				 err_wrap(err, "M at 0x%llx", (unsigned long long)m));
+		err = rt_u(rt, m, link, &m);
+		if (err) {
+			diag_err(rt->d, DIAG_LIST, err_wrap(err, "a list of Ms"));
+			return NULL;
+		}
+	}
+	return NULL;
+}
+
+struct err *machines_read(const struct rt *rt, struct machines *ret)
+{
+	va_t gcrash = rt->globals[RT_G_GCRASH];
+
+	TRY(read_list(rt, rt->globals[RT_G_ALLM], RT_M_ALLLINK, ret));
+	TRY(read_list(rt, rt_addr(rt, rt->globals[RT_G_SCHED], RT_SCHED_FREEM), RT_M_FREELINK,
+		      ret));
+	if (gcrash)
+		diag_err(rt->d, DIAG_STRUCTURE, g_stack(rt, gcrash, &ret->gcrash));
+	return NULL;
+}
+
+/* The stack pointer that a signal interrupted: the kernel left a ucontext on the signal stack,
+ * known by the stack_t in it that describes this very stack. */
+static bool interrupted_sp(const struct rt *rt, struct range signal_stack, va_t from, va_t *ret)
+{
+	for (va_t va = align_up(from, 8); va + UC_RSP + 8 <= signal_stack.hi; va += 8) {
+		u64 base, size;
+
+		if (image_u64(rt->im, va, &base) && base == signal_stack.lo &&
+		    image_u64(rt->im, va + UC_STACK_SIZE, &size) &&
+		    size == signal_stack.hi - signal_stack.lo)
+			return image_u64(rt->im, va + UC_RSP, ret);
+	}
+	return false;
+}
+
+va_t machine_sp(const struct rt *rt, const struct machine *m, struct range stack)
+{
+	va_t sp;
+
+	if (!m->thread)
+		return stack.lo;
+	if (in_range(stack, m->thread->sp))
+		return m->thread->sp;
+	if (in_range(m->gsignal, m->thread->sp) &&
+	    interrupted_sp(rt, m->gsignal, m->thread->sp, &sp) && in_range(stack, sp))
+		return sp;
+	return stack.lo;
+}

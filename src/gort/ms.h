@@ -1,0 +1,25 @@
+/* The runtime's Ms: its threads, and the stacks that they own (runtime/runtime2.go, proc.go). */
+#ifndef GORT_MS_H
+#define GORT_MS_H
+
+#include "gort/rt.h"
+
+struct machine {
+	va_t m, curg;
+	struct range g0, gsignal; /* stacks; empty where there is none */
+	const struct thread *thread; /* of the core, or NULL */
+};
+
+struct machines {
+	ARRAY(struct machine) v;
+	struct range gcrash; /* the stack that a crash runs on (1.22), or empty */
+};
+
+/* All Ms, those that wait to be freed too. */
+struct err *machines_read(const struct rt *rt, struct machines *ret) ERR_RESULT;
+
+/* Where a thread that is (or was, before a signal) on `stack` has its stack pointer; stack.lo
+ * when that cannot be told, which counts the whole stack as used. */
+va_t machine_sp(const struct rt *rt, const struct machine *m, struct range stack);
+
+#endif

@@ -1,0 +1,246 @@
+/* The runtime keeps three partial sums (heapStats.stats) that readers and writers rotate; their
+ * total, with wrap-around, is right at any instant. ReadMemStats first flushes what each mcache
+ * has not reported yet; the same correction is made here from the cached spans. */
+#include "gort/mstats.h"
+
+#include "gort/rtget.h"
+
+#include <string.h>
+
+#define DELTA_COUNT 3
+#define MIB ((u64)1 << 20)
+
+/* Sum of the three deltas, and of the corrections. */
+struct totals {
+	u64 in_stacks, in_work_bufs, in_ptr_scalar_bits, released, in_heap;
+	u64 tiny, large_alloc, large_allocs, large_free, large_frees;
+	u64 mallocs[GO_MAX_SIZE_CLASSES], frees[GO_MAX_SIZE_CLASSES];
+};
+
+static struct err *add_field(const struct rt *rt, va_t delta, enum rt_field f, u64 *sum)
+{
+	u64 v;
+
+	if (!rt_has(rt, f))
+		return NULL;
+	TRY(rt_u(rt, delta, f, &v));
+	*sum += v;
+	return NULL;
+}
+
+static struct err *add_array(const struct rt *rt, va_t delta, enum rt_field f, u64 *sums)
+{
+	u64 n = MIN(rt->slots[f].count, rt->size_class_count), v;
+
+	for (u64 i = 0; i < n; i++) {
+		if (!image_u64(rt->im, rt_addr(rt, delta, f) + 8 * i, &v))
+			return err_fault();
+		sums[i] += v;
+	}
+	return NULL;
+}
+
+static struct err *add_delta(const struct rt *rt, va_t delta, struct totals *t)
+{
+	TRY(add_field(rt, delta, RT_DELTA_RELEASED, &t->released));
+	TRY(add_field(rt, delta, RT_DELTA_IN_HEAP, &t->in_heap));
+	TRY(add_field(rt, delta, RT_DELTA_IN_STACKS, &t->in_stacks));
+	TRY(add_field(rt, delta, RT_DELTA_IN_WORK_BUFS, &t->in_work_bufs));
+	TRY(add_field(rt, delta, RT_DELTA_IN_PTR_SCALAR_BITS, &t->in_ptr_scalar_bits));
+	TRY(add_field(rt, delta, RT_DELTA_TINY_ALLOC_COUNT, &t->tiny));
+	TRY(add_field(rt, delta, RT_DELTA_LARGE_ALLOC, &t->large_alloc));
+	TRY(add_field(rt, delta, RT_DELTA_LARGE_ALLOC_COUNT, &t->large_allocs));
+	TRY(add_field(rt, delta, RT_DELTA_LARGE_FREE, &t->large_free));
+	TRY(add_field(rt, delta, RT_DELTA_LARGE_FREE_COUNT, &t->large_frees));
+	TRY(add_array(rt, delta, RT_DELTA_SMALL_ALLOC_COUNT, t->mallocs));
+	return add_array(rt, delta, RT_DELTA_SMALL_FREE_COUNT, t->frees);
+}
+
+/* What a cached span has handed out since the mcache took it and has not reported yet. A thread
+ * that was stopped in mcache.refill leaves a span here that is swept and reported already. */
+static struct err *flush_span(const struct gort *gort, va_t mspan, struct totals *t)
+{
+	const struct rt *rt = &gort->rt;
+	u8 buf[RT_RECORD_MAX];
+	const u8 *rec = mspan ? rt_record(rt, mspan, RT_MSPAN, buf) : NULL;
+	const struct span *s = rec ? spans_find(&gort->spans, rec_u(rt, rec, RT_MSPAN_START)) : NULL;
+
+	/* emptymspan, which stands for "none", is no span of the heap. */
+	if (!s || s->mspan != mspan || s->sweep == 0 ||
+	    s->spanclass / 2u >= rt->size_class_count)
+		return NULL;
+	t->mallocs[s->spanclass / 2] +=
+		s->alloc_count - rec_u(rt, rec, RT_MSPAN_ALLOC_COUNT_BEFORE_CACHE);
+	return NULL;
+}
+
+static struct err *flush_caches(const struct gort *gort, struct totals *t)
+{
+	const struct rt *rt = &gort->rt;
+
+	for (size_t i = 0; i < gort->procs.v.n; i++) {
+		va_t mcache = gort->procs.v.v[i].mcache, mspan;
+
+		if (!mcache)
+			continue;
+		for (u64 c = 0; c < rt->slots[RT_MCACHE_ALLOC].count; c++) {
+			if (!image_u64(rt->im, rt_addr(rt, mcache, RT_MCACHE_ALLOC) + 8 * c,
+				       &mspan))
+				return err_fault();
+			TRY(flush_span(gort, mspan, t));
+		}
+		TRY(add_field(rt, mcache, RT_MCACHE_TINY_ALLOCS, &t->tiny));
+	}
+	return NULL;
+}
+
+static struct err *read_totals(const struct gort *gort, struct totals *t)
+{
+	const struct rt *rt = &gort->rt;
+	va_t deltas = rt_addr(rt, rt->globals[RT_G_MEMSTATS], RT_MSTATS_DELTAS);
+
+	for (u64 i = 0; i < DELTA_COUNT; i++)
+		TRY(add_delta(rt, deltas + i * rt_size(rt, RT_MSTATS_DELTA), t));
+	return flush_caches(gort, t);
+}
+
+static void set_objects(const struct rt *rt, const struct totals *t, struct mstats *m)
+{
+	u64 freed = t->large_free;
+
+	m->total_alloc = t->large_alloc;
+	m->mallocs = t->large_allocs + t->tiny;
+	m->frees = t->large_frees + t->tiny;
+	for (u32 i = 0; i < rt->size_class_count; i++) {
+		m->total_alloc += t->mallocs[i] * rt->size_class_bytes[i];
+		freed += t->frees[i] * rt->size_class_bytes[i];
+		m->mallocs += t->mallocs[i];
+		m->frees += t->frees[i];
+		if (i < MSTATS_BY_SIZE) {
+			m->by_size[i].size = rt->size_class_bytes[i];
+			m->by_size[i].mallocs = t->mallocs[i];
+			m->by_size[i].frees = t->frees[i];
+		}
+	}
+	m->heap_alloc = m->total_alloc - freed;
+	m->heap_objects = m->mallocs - m->frees;
+}
+
+/* What the GC pacer's state holds, for the heap's gauges and the next goal. */
+struct pacer {
+	u64 in_use, released, free, total_alloc, total_free, mapped_ready;
+	u64 memory_limit, marked, percent_goal, min_trigger, triggered;
+};
+
+static struct err *read_pacer(const struct rt *rt, struct pacer *p)
+{
+	const struct {
+		enum rt_field f;
+		u64 *to;
+	} fields[] = {
+		{RT_GCC_HEAP_IN_USE, &p->in_use},
+		{RT_GCC_HEAP_RELEASED, &p->released},
+		{RT_GCC_HEAP_FREE, &p->free},
+		{RT_GCC_TOTAL_ALLOC, &p->total_alloc},
+		{RT_GCC_TOTAL_FREE, &p->total_free},
+		{RT_GCC_MAPPED_READY, &p->mapped_ready},
+		{RT_GCC_MEMORY_LIMIT, &p->memory_limit},
+		{RT_GCC_HEAP_MARKED, &p->marked},
+		{RT_GCC_PERCENT_HEAP_GOAL, &p->percent_goal},
+		{RT_GCC_SWEEP_DIST_MIN_TRIGGER, &p->min_trigger},
+		{RT_GCC_TRIGGERED, &p->triggered},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(fields); i++)
+		TRY(rt_u(rt, rt->globals[RT_G_GC_CONTROLLER], fields[i].f, fields[i].to));
+	return NULL;
+}
+
+/* runtime/mgcpacer.go memoryLimitHeapGoal. */
+static u64 memory_limit_goal(const struct rt *rt, const struct pacer *p)
+{
+	u64 non_heap = p->mapped_ready - p->free - (p->total_alloc - p->total_free);
+	u64 over = p->mapped_ready > p->memory_limit ? p->mapped_ready - p->memory_limit : 0;
+	u64 goal, headroom;
+
+	if (non_heap + over >= p->memory_limit)
+		return p->marked;
+	goal = p->memory_limit - (non_heap + over);
+	headroom = MAX(goal / 100 * rt->dialect.headroom_percent, MIB);
+	goal = goal < headroom || goal - headroom < headroom ? headroom : goal - headroom;
+	return MAX(goal, p->marked);
+}
+
+/* runtime/mgcpacer.go heapGoalInternal. */
+static u64 heap_goal(const struct rt *rt, const struct pacer *p)
+{
+	const u64 min_trigger_distance = 64 << 10;
+	u64 limit_goal = memory_limit_goal(rt, p), goal;
+
+	if (limit_goal < p->percent_goal)
+		return limit_goal;
+	goal = MAX(p->percent_goal, p->min_trigger);
+	if (p->triggered != UINT64_MAX)
+		goal = MAX(goal, p->triggered + min_trigger_distance);
+	return goal;
+}
+
+static struct err *set_gauges(const struct rt *rt, const struct totals *t, struct mstats *m)
+{
+	va_t stats = rt->globals[RT_G_MEMSTATS], mheap = rt->globals[RT_G_MHEAP];
+	struct pacer p;
+	u64 stacks_sys, gc_misc_sys;
+
+	TRY(read_pacer(rt, &p));
+	TRY(rt_u(rt, stats, RT_MSTATS_STACKS_SYS, &stacks_sys));
+	TRY(rt_u(rt, stats, RT_MSTATS_MSPAN_SYS, &m->mspan_sys));
+	TRY(rt_u(rt, stats, RT_MSTATS_MCACHE_SYS, &m->mcache_sys));
+	TRY(rt_u(rt, stats, RT_MSTATS_BUCKHASH_SYS, &m->buckhash_sys));
+	TRY(rt_u(rt, stats, RT_MSTATS_GC_MISC_SYS, &gc_misc_sys));
+	TRY(rt_u(rt, stats, RT_MSTATS_OTHER_SYS, &m->other_sys));
+	TRY(rt_u(rt, rt_addr(rt, mheap, RT_MHEAP_SPANALLOC), RT_FIXALLOC_INUSE,
+		 &m->mspan_inuse));
+	TRY(rt_u(rt, rt_addr(rt, mheap, RT_MHEAP_CACHEALLOC), RT_FIXALLOC_INUSE,
+		 &m->mcache_inuse));
+	m->heap_inuse = p.in_use;
+	m->heap_idle = p.free + p.released;
+	m->heap_released = p.released;
+	m->heap_sys = m->heap_inuse + m->heap_idle;
+	m->stack_inuse = t->in_stacks;
+	m->stack_sys = t->in_stacks + stacks_sys;
+	m->gc_sys = gc_misc_sys + t->in_work_bufs + t->in_ptr_scalar_bits;
+	m->sys = m->heap_sys + m->stack_sys + m->mspan_sys + m->mcache_sys + m->buckhash_sys +
+		 m->gc_sys + m->other_sys;
+	m->next_gc = heap_goal(rt, &p);
+	return NULL;
+}
+
+static struct err *read_cycles(const struct rt *rt, struct mstats *m)
+{
+	va_t stats = rt->globals[RT_G_MEMSTATS];
+	u64 fraction, enabled;
+
+	TRY(rt_u(rt, stats, RT_MSTATS_LAST_GC, &m->last_gc));
+	TRY(rt_u(rt, stats, RT_MSTATS_PAUSE_TOTAL, &m->pause_total_ns));
+	TRY(rt_u(rt, stats, RT_MSTATS_NUMGC, &m->num_gc));
+	TRY(rt_u(rt, stats, RT_MSTATS_NUMFORCEDGC, &m->num_forced_gc));
+	TRY(rt_u(rt, stats, RT_MSTATS_GC_CPU_FRACTION, &fraction));
+	TRY(rt_u(rt, stats, RT_MSTATS_ENABLEGC, &enabled));
+	memcpy(&m->gc_cpu_fraction, &fraction, sizeof(fraction));
+	m->enable_gc = enabled != 0;
+	TRY(image_read(rt->im, rt_addr(rt, stats, RT_MSTATS_PAUSE_NS), m->pause_ns,
+		       MIN(sizeof(m->pause_ns), rt_size(rt, RT_MSTATS_PAUSE_NS))));
+	return image_read(rt->im, rt_addr(rt, stats, RT_MSTATS_PAUSE_END), m->pause_end,
+			  MIN(sizeof(m->pause_end), rt_size(rt, RT_MSTATS_PAUSE_END)));
+}
+
+struct err *mstats_read(const struct gort *gort, struct mstats *ret)
+{
+	struct totals t = {0};
+
+	*ret = (struct mstats){0};
+	TRY(err_wrap(read_totals(gort, &t), "the heap's statistics"));
+	set_objects(&gort->rt, &t, ret);
+	TRY(err_wrap(set_gauges(&gort->rt, &t, ret), "the memory statistics"));
+	return err_wrap(read_cycles(&gort->rt, ret), "the GC's statistics");
+}

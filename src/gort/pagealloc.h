@@ -1,0 +1,38 @@
+/* Free pages of the heap: the page allocator's bitmaps with the Ps' page caches laid over them
+ * (runtime/mpagealloc.go, mpallocbits.go, mpagecache.go). */
+#ifndef GORT_PAGEALLOC_H
+#define GORT_PAGEALLOC_H
+
+#include "gort/procs.h"
+#include "gort/rt.h"
+
+struct pagealloc {
+	ARRAY(struct range) in_use; /* address ranges that have chunks, ascending */
+};
+
+struct err *pagealloc_read(const struct rt *rt, struct pagealloc *ret) ERR_RESULT;
+
+/* Free pages of one kind, within one chunk. */
+struct free_run {
+	va_t lo, hi;
+	bool released;
+};
+
+/* A walk over all free runs by ascending address. */
+struct free_walk {
+	const struct rt *rt;
+	const struct pagealloc *pa;
+	const struct procs *procs;
+	size_t range;
+	va_t chunk; /* next chunk to load */
+	va_t base;  /* of the loaded one */
+	unsigned page;
+	bool loaded;
+	u64 free[GO_CHUNK_PAGES / 64], released[GO_CHUNK_PAGES / 64];
+};
+
+void free_walk_begin(struct free_walk *w, const struct rt *rt, const struct pagealloc *pa,
+		     const struct procs *procs);
+bool free_walk_next(struct free_walk *w, struct free_run *ret);
+
+#endif

@@ -1,0 +1,232 @@
+#include "gort/rt.h"
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "gort/rtget.h"
+#include "sym/dw.h"
+
+#include <string.h>
+
+enum { REQ = 1, OPT = 0 };
+
+static const struct {
+	const char *root, *path;
+	bool required;
+} field_table[RT_FIELD_COUNT] = {
+#define F(id, root, path, need) [RT_##id] = {root, path, need},
+#include "gort/fields.def"
+#undef F
+};
+
+static const struct {
+	const char *names;
+	bool required;
+} global_table[RT_GLOBAL_COUNT] = {
+#define G(id, name, need) [RT_G_##id] = {name, need},
+#include "gort/globals.def"
+#undef G
+};
+
+struct err *rt_u(const struct rt *rt, va_t base, enum rt_field f, u64 *ret)
+{
+	u64 raw = 0;
+
+	TRY(image_read(rt->im, rt_addr(rt, base, f), &raw, MIN(rt_size(rt, f), sizeof(raw))));
+	*ret = raw; /* little-endian: the unread high bytes are 0 */
+	return NULL;
+}
+
+struct err *rt_slice(const struct rt *rt, va_t va, u64 limit, struct go_slice *ret)
+{
+	struct go_slice s;
+
+	TRY(image_read(rt->im, va, &s, sizeof(s)));
+	if (s.len > s.cap || s.cap > limit)
+		return err_new(ERR_LIMIT, "slice at 0x%llx has length %llu, capacity %llu",
+			       (unsigned long long)va, (unsigned long long)s.len,
+			       (unsigned long long)s.cap);
+	*ret = s;
+	return NULL;
+}
+
+const char *rt_phase_name(const struct rt *rt)
+{
+	static const char *const names[] = {"off", "mark", "marktermination"};
+
+	return rt->gcphase < COUNT_OF(names) ? names[rt->gcphase] : "unknown";
+}
+
+/* All names that are looked up in DWARF: structures, variables, and each alternative. */
+struct wanted {
+	const char *names[RT_FIELD_COUNT + 2 * RT_GLOBAL_COUNT];
+	bool needed[RT_FIELD_COUNT + 2 * RT_GLOBAL_COUNT];
+	size_t n;
+	struct arena arena;
+};
+
+static void collect_wanted(struct wanted *w)
+{
+	for (int f = 0; f < RT_FIELD_COUNT; f++) {
+		w->names[w->n] = field_table[f].root;
+		w->needed[w->n++] = field_table[f].required;
+	}
+	for (int g = 0; g < RT_GLOBAL_COUNT; g++) {
+		const char *names = global_table[g].names;
+		size_t len = strcspn(names, "|");
+
+		w->names[w->n] = arena_strndup(&w->arena, names, len);
+		w->needed[w->n++] = global_table[g].required && !names[len];
+		if (names[len])
+			w->names[w->n++] = names + len + 1;
+	}
+}
+
+static struct err *resolve_fields(struct rt *rt, const struct dw *dw)
+{
+	for (int f = 0; f < RT_FIELD_COUNT; f++) {
+		struct slot *slot = &rt->slots[f];
+		struct dw_field field;
+
+		*slot = (struct slot){.offset = -1};
+		if (dw_field(dw, field_table[f].root, field_table[f].path, &field)) {
+			/* Nothing of the runtime is larger than the 32 MB arena map. */
+			if (field.offset > (1u << 26) || field.size > (1u << 26))
+				return err_new(ERR_FORMAT, "DWARF: %s.%s is out of bounds",
+					       field_table[f].root, field_table[f].path);
+			*slot = (struct slot){(i64)field.offset, field.size, field.count};
+		} else if (field_table[f].required) {
+			return err_new(ERR_MISSING, "DWARF has no field %s of %s",
+				       field_table[f].path, field_table[f].root);
+		}
+	}
+	return NULL;
+}
+
+/* A record field must lie inside its record. */
+static struct err *check_fields(const struct rt *rt)
+{
+	for (int f = 0, whole = -1; f < RT_FIELD_COUNT; f++) {
+		const struct slot *slot = &rt->slots[f];
+
+		if (!*field_table[f].path)
+			whole = f;
+		if (whole < 0 || strcmp(field_table[f].root, field_table[whole].root) != 0 ||
+		    slot->offset < 0)
+			continue;
+		if ((u64)slot->offset + slot->size > rt->slots[whole].size)
+			return err_new(ERR_FORMAT, "DWARF: %s.%s lies outside its structure",
+				       field_table[f].root, field_table[f].path);
+	}
+	return NULL;
+}
+
+static struct err *resolve_globals(struct rt *rt, const struct dw *dw, va_t bias)
+{
+	for (int g = 0; g < RT_GLOBAL_COUNT; g++) {
+		const char *names = global_table[g].names;
+		size_t len = strcspn(names, "|");
+		AUTO_FREE char *first = xstrndup(names, len);
+		u64 addr;
+
+		if (dw_variable(dw, first, &addr) ||
+		    (names[len] && dw_variable(dw, names + len + 1, &addr)))
+			rt->globals[g] = addr + bias;
+		else if (global_table[g].required)
+			return err_new(ERR_MISSING, "DWARF has no variable %s", names);
+	}
+	return NULL;
+}
+
+static struct err *resolve(struct rt *rt, const struct binary *bin)
+{
+	struct wanted w = {.n = 0};
+	struct dw *dw = NULL;
+	struct err *err;
+
+	collect_wanted(&w);
+	err = dw_open(bin->exe.path, &dw);
+	if (!err)
+		err = dw_find(dw, w.names, w.needed, w.n);
+	if (!err)
+		err = resolve_fields(rt, dw);
+	if (!err)
+		err = check_fields(rt);
+	if (!err)
+		err = resolve_globals(rt, dw, bin->bias);
+	dw_close(dw);
+	arena_fini(&w.arena);
+	return err;
+}
+
+/* mheap_ holds pointers to itself and sizes that the layout must agree with: a wrong executable
+ * or layout shows here, before a single figure is made of it. */
+static struct err *check_self(const struct rt *rt)
+{
+	va_t mheap = rt->globals[RT_G_MHEAP];
+	va_t spanalloc = rt_addr(rt, mheap, RT_MHEAP_SPANALLOC);
+	va_t cachealloc = rt_addr(rt, mheap, RT_MHEAP_CACHEALLOC);
+	u64 arg, span_bytes, cache_bytes;
+
+	TRY(rt_u(rt, spanalloc, RT_FIXALLOC_ARG, &arg));
+	TRY(rt_u(rt, spanalloc, RT_FIXALLOC_SIZE, &span_bytes));
+	TRY(rt_u(rt, cachealloc, RT_FIXALLOC_SIZE, &cache_bytes));
+	if (arg != mheap)
+		return err_new(ERR_FORMAT, "mheap_ at 0x%llx does not point to itself",
+			       (unsigned long long)mheap);
+	if (span_bytes != rt_size(rt, RT_MSPAN) || cache_bytes != rt_size(rt, RT_MCACHE))
+		return err_new(ERR_FORMAT, "mspan and mcache have %llu and %llu bytes in the core, "
+			       "but %llu and %llu in DWARF", (unsigned long long)span_bytes,
+			       (unsigned long long)cache_bytes,
+			       (unsigned long long)rt_size(rt, RT_MSPAN),
+			       (unsigned long long)rt_size(rt, RT_MCACHE));
+	return NULL;
+}
+
+/* runtime/sizeclasses.go: the table of slot sizes, ascending. */
+static struct err *read_size_classes(struct rt *rt)
+{
+	u16 *table = rt->size_class_bytes;
+	u32 n = 1;
+
+	/* The variable's length is not a slot: the table ends where it stops to grow. */
+	while (n < GO_MAX_SIZE_CLASSES) {
+		struct err *err = image_read(rt->im, rt->globals[RT_G_SIZE_CLASSES] + 2 * n,
+					     &table[n], sizeof(table[n]));
+
+		err_free(err);
+		if (err || table[n] <= table[n - 1] || table[n] % 8 != 0)
+			break;
+		n++;
+	}
+	if (n < 2 || table[n - 1] != 32768)
+		return err_new(ERR_FORMAT, "the table of size classes is damaged");
+	rt->size_class_count = n;
+	return NULL;
+}
+
+static struct err *read_state(struct rt *rt)
+{
+	u64 sweepgen;
+
+	TRY(image_read(rt->im, rt->globals[RT_G_GCPHASE], &rt->gcphase, sizeof(rt->gcphase)));
+	TRY(rt_u(rt, rt->globals[RT_G_MHEAP], RT_MHEAP_SWEEPGEN, &sweepgen));
+	rt->sweepgen = (u32)sweepgen;
+	return read_size_classes(rt);
+}
+
+struct err *rt_attach(struct rt *rt, const struct image *im, const struct binary *bin,
+		      struct diags *d)
+{
+	rt->im = im;
+	rt->d = d;
+	TRY(version_find(im, bin, &rt->version));
+	rt->dialect = dialect_of(&rt->version);
+	if (dialect_support(&rt->version) == RELEASE_UNREAD)
+		return err_new(ERR_UNSUPPORTED, "%s: the heap of %s is read", rt->version.text,
+			       dialect_supported_text());
+	if (bin->match == EXE_NONE)
+		return err_new(ERR_MISSING, "no executable");
+	TRY(resolve(rt, bin));
+	TRY(err_wrap(check_self(rt), "the runtime's heap"));
+	return err_wrap(read_state(rt), "the runtime's state");
+}

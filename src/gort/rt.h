@@ -1,0 +1,58 @@
+/* The Go runtime of one core: where its globals are, and how its structures lie in memory.
+ *
+ * rt_attach freezes all of it; afterwards readers ask for fields by name and need no release. */
+#ifndef GORT_RT_H
+#define GORT_RT_H
+
+#include "base/diag.h"
+#include "gort/dialect.h"
+#include "gort/version.h"
+#include "image/binary.h"
+#include "image/image.h"
+
+enum rt_field {
+#define F(id, root, path, need) RT_##id,
+#include "gort/fields.def"
+#undef F
+	RT_FIELD_COUNT,
+};
+
+enum rt_global {
+#define G(id, name, need) RT_G_##id,
+#include "gort/globals.def"
+#undef G
+	RT_GLOBAL_COUNT,
+};
+
+/* Where a field is in its structure. A release that lacks it has offset -1. */
+struct slot {
+	i64 offset;
+	u64 size;  /* of the field */
+	u64 count; /* of elements, for arrays */
+};
+
+#define GC_OFF 0 /* runtime.gcphase: _GCoff, _GCmark, _GCmarktermination (mgc.go) */
+
+struct rt {
+	const struct image *im;
+	struct diags *d;
+	struct go_version version;
+	struct dialect dialect;
+	struct slot slots[RT_FIELD_COUNT];
+	va_t globals[RT_GLOBAL_COUNT]; /* 0 where the release has none */
+
+	u32 gcphase;
+	u32 sweepgen;
+	u32 size_class_count;
+	u16 size_class_bytes[GO_MAX_SIZE_CLASSES]; /* [0] is 0: large objects */
+};
+
+/* Reads version, DWARF and globals, and checks that mheap_ points to itself. On failure the
+ * error says why the heap cannot be read; rt->version is set as far as it is known. */
+struct err *rt_attach(struct rt *rt, const struct image *im, const struct binary *bin,
+		      struct diags *d) ERR_RESULT;
+
+/* "off", "mark" or "marktermination". */
+const char *rt_phase_name(const struct rt *rt);
+
+#endif

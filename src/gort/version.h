@@ -1,0 +1,24 @@
+/* Which Go release built the process: the build info blob that the linker leaves in its data. */
+#ifndef GORT_VERSION_H
+#define GORT_VERSION_H
+
+#include "image/binary.h"
+#include "image/image.h"
+
+#define GO_VERSION_MAX 96
+
+struct go_version {
+	unsigned minor, patch;		  /* of go1.MINOR.PATCH */
+	char text[GO_VERSION_MAX];	  /* "go1.26.11" */
+	char experiments[GO_VERSION_MAX]; /* "nogreenteagc", or "" */
+};
+
+/* Finds and parses the version. ERR_MISSING when there is no Go build info: no Go process. */
+struct err *version_find(const struct image *im, const struct binary *bin,
+			 struct go_version *ret) ERR_RESULT;
+
+/* Parses "go1.MINOR[.PATCH][ X:EXPERIMENTS|-X:EXPERIMENTS]" (the separator changed at 1.26).
+ * False for anything else. */
+bool version_parse(const char *text, struct go_version *ret);
+
+#endif

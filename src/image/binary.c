@@ -1,0 +1,228 @@
+#include "image/binary.h"
+
+#include "base/cleanup.h"
+
+#include <string.h>
+
+#define HEADER_MAX_BYTES ((u64)64 << 10)
+
+const char *exe_match_name(enum exe_match match)
+{
+	static const char *const names[] = {
+		[EXE_NONE] = "none",
+		[EXE_PATH] = "path",
+		[EXE_GNU_BUILD_ID] = "gnu-build-id",
+		[EXE_GO_BUILD_ID] = "go-build-id",
+	};
+
+	return names[match];
+}
+
+/* The header page of an ELF file that is mapped at va, as far as it was dumped. */
+static struct elf_bytes header_bytes(const struct image *im, va_t va)
+{
+	u64 n = va ? MIN(image_dumped_end(im, va) - va, HEADER_MAX_BYTES) : 0;
+	const u8 *p = n ? image_view(im, va, n) : NULL;
+
+	if (!p) { /* it runs into another load: the first page will do */
+		n = 4096;
+		p = va ? image_view(im, va, n) : NULL;
+	}
+	return (struct elf_bytes){p, p ? n : 0};
+}
+
+/* Distance between addresses in the process and those in the file. A PIE's first load need not
+ * be at 0: the entry point tells, else the place of the ELF header. */
+static va_t bias_of(const struct image *im, const struct binary *bin, struct elf_bytes e)
+{
+	Elf64_Ehdr eh;
+	Elf64_Phdr ph;
+	struct err *err = elf_header(e, &eh);
+
+	if (err) {
+		err_free(err);
+		return 0;
+	}
+	if (im->auxv.entry)
+		return im->auxv.entry - eh.e_entry;
+	for (u64 i = 0; i < elf_phdr_count(e, &eh) && elf_phdr(e, &eh, i, &ph); i++)
+		if (ph.p_type == PT_LOAD && ph.p_offset < 4096)
+			return bin->header - (ph.p_vaddr - ph.p_offset);
+	return 0;
+}
+
+static void locate_in_core(struct binary *bin, const struct image *im)
+{
+	const struct vma *v = im->auxv.entry ? image_vma(im, im->auxv.entry) : NULL;
+
+	bin->file = -1;
+	if (!v || v->file < 0)
+		v = im->auxv.phdr ? image_vma(im, im->auxv.phdr) : NULL;
+	if (v && v->file >= 0) {
+		bin->file = v->file;
+		bin->core_path = im->files.v[v->file].path;
+		for (size_t i = 0; i < im->vmas.n && !bin->header; i++)
+			if (im->vmas.v[i].file == bin->file && im->vmas.v[i].offset == 0)
+				bin->header = im->vmas.v[i].lo;
+	}
+	/* Without NT_FILE: linkers place the program headers right behind the ELF header. */
+	if (!bin->header && im->auxv.phdr > sizeof(Elf64_Ehdr))
+		bin->header = im->auxv.phdr - sizeof(Elf64_Ehdr);
+	bin->bias = bias_of(im, bin, header_bytes(im, bin->header));
+}
+
+bool binary_phdr(const struct binary *bin, const struct image *im, u64 i, Elf64_Phdr *ret)
+{
+	struct elf_bytes e = bin->match ? (struct elf_bytes){bin->exe.data, bin->exe.size}
+					: header_bytes(im, bin->header);
+	Elf64_Ehdr eh;
+	struct err *err = elf_header(e, &eh);
+
+	if (err) {
+		err_free(err);
+		return false;
+	}
+	return i < elf_phdr_count(e, &eh) && elf_phdr(e, &eh, i, ret);
+}
+
+/* Whether every file-backed segment of the executable is mapped where it should be. */
+static bool segments_fit(const struct image *im, struct elf_bytes e, const Elf64_Ehdr *eh,
+			 va_t bias)
+{
+	Elf64_Phdr ph;
+	bool any = false;
+
+	for (u64 i = 0; i < elf_phdr_count(e, eh) && elf_phdr(e, eh, i, &ph); i++) {
+		const struct vma *v;
+
+		if (ph.p_type != PT_LOAD || !ph.p_filesz)
+			continue;
+		v = image_vma(im, bias + ph.p_vaddr);
+		if (!v || v->file < 0 ||
+		    v->offset + (bias + ph.p_vaddr - v->lo) != ph.p_offset)
+			return false;
+		any = true;
+	}
+	return any;
+}
+
+/* The ids in words, for a message. */
+static const char *id_text(const struct elf_ids *ids)
+{
+	return *ids->go ? ids->go : *ids->gnu ? ids->gnu : "no build id";
+}
+
+/* Decides whether the file is the executable of the core; *why is set when it is not. */
+static enum exe_match match_file(const struct image *im, const struct binary *bin,
+				 const struct os_file *f, va_t bias, char **why)
+{
+	struct elf_bytes e = {f->data, f->size};
+	struct elf_ids core_ids, file_ids;
+	Elf64_Ehdr eh;
+	struct err *err = elf_header(e, &eh);
+
+	if (err) {
+		*why = xasprintf("%s: %s", f->path, err->msg);
+		err_free(err);
+		return EXE_NONE;
+	}
+	elf_build_ids(header_bytes(im, bin->header), &core_ids);
+	elf_build_ids(e, &file_ids);
+	if (*core_ids.go && *file_ids.go && !strcmp(core_ids.go, file_ids.go))
+		return EXE_GO_BUILD_ID;
+	if (!(*core_ids.go && *file_ids.go) && *core_ids.gnu && *file_ids.gnu &&
+	    !strcmp(core_ids.gnu, file_ids.gnu))
+		return EXE_GNU_BUILD_ID;
+	if (!*core_ids.go && !*core_ids.gnu && segments_fit(im, e, &eh, bias))
+		return EXE_PATH;
+	*why = xasprintf("%s has build id %s, the core's executable has %s", f->path,
+			 id_text(&file_ids), id_text(&core_ids));
+	return EXE_NONE;
+}
+
+/* Takes the file when it matches; NULL and *why set when it is another build. */
+static struct err *try_file(struct binary *bin, const struct image *im, const char *path,
+			    struct diags *d, char **why)
+{
+	struct os_file f = {0};
+	va_t bias;
+
+	TRY(os_file_open(path, &f));
+	bias = bias_of(im, bin, (struct elf_bytes){f.data, f.size});
+	bin->match = match_file(im, bin, &f, bias, why);
+	if (bin->match == EXE_NONE) {
+		os_file_close(&f);
+		return NULL;
+	}
+	bin->exe = f;
+	bin->bias = bias;
+	if (bin->match == EXE_PATH)
+		diag(d, DIAG_EXE_UNPROVED, "%s: the core shows no build id; its segments fit",
+		     path);
+	return NULL;
+}
+
+/* "DIR/of/core" + "/" + "name of the executable". */
+static char *beside_core(const struct image *im, const char *exe_path)
+{
+	const char *slash = strrchr(im->core.path, '/'), *name = strrchr(exe_path, '/');
+
+	name = name ? name + 1 : exe_path;
+	if (!slash)
+		return xstrdup(name);
+	return xasprintf("%.*s/%s", (int)(slash - im->core.path), im->core.path, name);
+}
+
+/* Looks at the path that the core names, then beside the core: both may be another machine's. */
+static void search(struct binary *bin, const struct image *im, struct diags *d)
+{
+	AUTO_FREE char *beside = beside_core(im, bin->core_path);
+	const char *const paths[] = {bin->core_path, beside};
+	bool found = false;
+
+	for (size_t i = 0; i < COUNT_OF(paths) && bin->match == EXE_NONE; i++) {
+		AUTO_FREE char *why = NULL;
+		struct err *err = try_file(bin, im, paths[i], d, &why);
+
+		if (why) {
+			diag(d, DIAG_EXE_IGNORED, "%s", why);
+			found = true;
+		}
+		err_free(err);
+	}
+	if (bin->match == EXE_NONE)
+		diag(d, DIAG_NO_EXE, "%s is %s; name the executable after the core", bin->core_path,
+		     found ? "another build" : "not here");
+}
+
+struct err *binary_find(struct binary *bin, const struct image *im,
+			const struct binary_options *opt, struct diags *d)
+{
+	AUTO_FREE char *why = NULL;
+	struct err *err;
+
+	*bin = (struct binary){.file = -1};
+	locate_in_core(bin, im);
+	if (opt->none) {
+		diag(d, DIAG_NO_EXE, "none was wanted (--no-exe)");
+		return NULL;
+	}
+	if (!opt->given) {
+		if (bin->core_path)
+			search(bin, im, d);
+		else
+			diag(d, DIAG_NO_EXE, "the core does not name it; name it after the core");
+		return NULL;
+	}
+	err = try_file(bin, im, opt->given, d, &why);
+	if (!err && why)
+		err = err_new(ERR_USAGE, "%s", why);
+	else if (err)
+		err->code = ERR_USAGE;
+	return err;
+}
+
+void binary_close(struct binary *bin)
+{
+	os_file_close(&bin->exe);
+}

@@ -1,0 +1,127 @@
+#include "image/image_priv.h"
+
+#include <string.h>
+
+static const char *const kind_names[] = {
+	[CORE_KERNEL] = "kernel",	[CORE_GCORE] = "gcore", [CORE_DELVE] = "delve",
+	[CORE_SPANSCOPE] = "spanscope", [CORE_OTHER] = "other",
+};
+
+const char *core_kind_name(enum core_kind kind)
+{
+	return kind_names[kind];
+}
+
+struct err *image_open(struct image *im, const char *path, struct diags *d)
+{
+	struct note_range notes[ELFCORE_MAX_NOTES];
+	size_t note_count;
+	file_entries entries = {0};
+	struct err *err;
+
+	TRY(os_file_open(path, &im->core));
+	err = elfcore_read(im, d, notes, &note_count);
+	if (!err)
+		err = notes_read(im, d, notes, note_count, &entries);
+	if (!err)
+		err = vma_build(im, &entries);
+	array_free(&entries);
+	return err_wrap(err, "%s", path);
+}
+
+void image_close(struct image *im)
+{
+	for (size_t i = 0; i < im->files.n; i++)
+		os_file_close(&im->files.v[i].file);
+	array_free(&im->segs);
+	array_free(&im->vmas);
+	array_free(&im->files);
+	array_free(&im->threads);
+	array_free(&im->res.runs);
+	arena_fini(&im->arena);
+	os_file_close(&im->core);
+}
+
+const struct segment *image_segment(const struct image *im, va_t va)
+{
+	size_t lo = 0, hi = im->segs.n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (im->segs.v[mid].hi <= va)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < im->segs.n && im->segs.v[lo].lo <= va ? &im->segs.v[lo] : NULL;
+}
+
+const struct vma *image_vma(const struct image *im, va_t va)
+{
+	size_t lo = 0, hi = im->vmas.n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (im->vmas.v[mid].hi <= va)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < im->vmas.n && im->vmas.v[lo].lo <= va ? &im->vmas.v[lo] : NULL;
+}
+
+const u8 *image_view(const struct image *im, va_t va, size_t n)
+{
+	const struct segment *seg = image_segment(im, va);
+	u64 skip;
+
+	if (!seg)
+		return NULL;
+	skip = va - seg->lo;
+	if (skip > seg->file_bytes || n > seg->file_bytes - skip)
+		return NULL;
+	return im->core.data + seg->off + skip;
+}
+
+struct err *image_read(const struct image *im, va_t va, void *buf, size_t n)
+{
+	u8 *out = buf;
+
+	while (n) {
+		const struct segment *seg = image_segment(im, va);
+		u64 skip, part;
+
+		if (!seg || va - seg->lo >= seg->file_bytes)
+			return err_fault();
+		skip = va - seg->lo;
+		part = MIN(n, seg->file_bytes - skip);
+		memcpy(out, im->core.data + seg->off + skip, part);
+		out += part;
+		va += part;
+		n -= part;
+	}
+	return NULL;
+}
+
+bool image_u64(const struct image *im, va_t va, u64 *ret)
+{
+	const u8 *p = image_view(im, va, sizeof(*ret));
+
+	if (p)
+		memcpy(ret, p, sizeof(*ret));
+	return p || !image_read(im, va, ret, sizeof(*ret));
+}
+
+va_t image_dumped_end(const struct image *im, va_t va)
+{
+	const struct segment *seg = image_segment(im, va);
+	const struct segment *end = im->segs.v + im->segs.n;
+
+	while (seg && seg < end && seg->lo <= va && va < seg->lo + seg->file_bytes) {
+		va = seg->lo + seg->file_bytes;
+		seg++;
+	}
+	return va;
+}

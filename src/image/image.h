@@ -1,0 +1,99 @@
+/* A core file as an address space: mappings, memory, threads, residency. Knows no Go.
+ *
+ * Opened once, const afterwards; the image owns everything that hangs off it. */
+#ifndef IMAGE_IMAGE_H
+#define IMAGE_IMAGE_H
+
+#include "base/arena.h"
+#include "base/array.h"
+#include "base/diag.h"
+#include "base/os.h"
+#include "image/residency.h"
+
+enum core_kind { CORE_KERNEL, CORE_GCORE, CORE_DELVE, CORE_SPANSCOPE, CORE_OTHER };
+
+/* One PT_LOAD with memory. Sorted by lo, disjoint. */
+struct segment {
+	va_t lo, hi;
+	u64 off;	/* file offset of lo */
+	u64 file_bytes; /* dumped bytes from lo on that the file really has */
+	u64 lost_bytes; /* dumped bytes that lie beyond the end of the file */
+	u32 flags;	/* PF_* */
+};
+
+/* A file that was mapped, from NT_FILE; one entry a path. */
+struct mapped_file {
+	const char *path; /* as in the note, without " (deleted)" */
+	bool deleted;
+	bool shm;   /* memfd, /dev/shm, SysV, shared anonymous: memory without a file */
+	bool code;  /* mapped executable somewhere, or an ELF file */
+	bool opened, proved;
+	struct os_file file; /* valid when proved: the bytes that were mapped */
+};
+
+enum vma_kind { VMA_ANON, VMA_FILE, VMA_SHM, VMA_STACK, VMA_VDSO, VMA_VVAR, VMA_VSYSCALL };
+
+enum { PERM_X = 1, PERM_W = 2, PERM_R = 4 };
+
+/* One mapping: a PT_LOAD, or a piece of NT_FILE that no PT_LOAD covers. Sorted, disjoint. */
+struct vma {
+	va_t lo, hi;
+	u64 offset; /* in the file */
+	int file;   /* index of the mapped_file, or -1 */
+	u8 kind;    /* enum vma_kind */
+	u8 perm;
+	bool perm_known;
+	bool in_core; /* has a PT_LOAD */
+};
+
+struct thread {
+	u32 tid;
+	va_t pc, sp, tls; /* rip, rsp, fs_base on x86-64 */
+};
+
+struct auxv {
+	va_t entry, phdr, vdso, random, execfn;
+	u64 page_size;
+};
+
+struct image {
+	struct os_file core;
+	enum core_kind kind;
+	ARRAY(struct segment) segs;
+	ARRAY(struct vma) vmas;
+	ARRAY(struct mapped_file) files;
+	ARRAY(struct thread) threads;
+	struct auxv auxv;
+	bool has_notes;
+	bool truncated;
+	u64 expected_bytes; /* file size that the headers promise */
+	struct residency res;
+	struct arena arena;
+};
+
+/* Opens a core: headers, notes and the mapping table; residency is a later step of its own
+ * (residency_build). ERR_FORMAT, ERR_UNSUPPORTED, ERR_OS when it is nothing to analyse.
+ * *im must be zeroed; image_close is due in any case. */
+struct err *image_open(struct image *im, const char *path, struct diags *d) ERR_RESULT;
+void image_close(struct image *im);
+
+const char *core_kind_name(enum core_kind kind);
+
+/* Copies n bytes of target memory, across borders of segments. The static fault error when one
+ * of them was not dumped. */
+struct err *image_read(const struct image *im, va_t va, void *buf, size_t n) ERR_RESULT;
+
+/* The bytes in place; NULL when they are not all in one segment. */
+const u8 *image_view(const struct image *im, va_t va, size_t n);
+
+/* Little-endian words; false when not in the core. */
+bool image_u64(const struct image *im, va_t va, u64 *ret);
+
+/* The segment or mapping that contains va, or NULL. */
+const struct segment *image_segment(const struct image *im, va_t va);
+const struct vma *image_vma(const struct image *im, va_t va);
+
+/* The end of the run of dumped memory that starts at va (va itself when there is none). */
+va_t image_dumped_end(const struct image *im, va_t va);
+
+#endif

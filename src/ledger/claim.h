@@ -1,0 +1,23 @@
+/* The claimers: each knows one kind of memory and claims it. */
+#ifndef LEDGER_CLAIM_H
+#define LEDGER_CLAIM_H
+
+#include "image/binary.h"
+#include "ledger/ledger.h"
+
+/* Mappings by what backs them: files, shared memory, the kernel's pages, the main stack. */
+struct err *claim_mappings(struct ledger *l, const struct binary *bin) ERR_RESULT;
+
+/* The executable by its segments and, with a runtime, by its modules' bounds. */
+struct err *claim_binary(struct ledger *l, const struct binary *bin) ERR_RESULT;
+
+/* Shared libraries' zero-initialised data, which is anonymous memory. */
+struct err *claim_libraries(struct ledger *l, const struct binary *bin) ERR_RESULT;
+
+/* Stacks of threads that C libraries made, from the threads' registers. */
+struct err *claim_threads(struct ledger *l) ERR_RESULT;
+
+/* The Go heap's arenas, its stacks and the runtime's structures. */
+struct err *claim_go(struct ledger *l) ERR_RESULT;
+
+#endif

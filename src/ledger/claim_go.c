@@ -1,0 +1,92 @@
+#include "ledger/claim.h"
+
+#include "gort/meta.h"
+
+static enum category meta_category(enum meta_kind kind)
+{
+	switch (kind) {
+	case META_PERSISTENT:
+		return CAT_META_PERSISTENT;
+	case META_MSPAN:
+		return CAT_META_MSPAN;
+	case META_MCACHE:
+		return CAT_META_MCACHE;
+	case META_HEAPARENA:
+		return CAT_META_HEAPARENA;
+	case META_GCBITS:
+		return CAT_META_GCBITS;
+	case META_PAGEALLOC:
+		return CAT_META_PAGEALLOC;
+	case META_BUCKET:
+		return CAT_META_BUCKET;
+	case META_ALLSPANS:
+		return CAT_META_ALLSPANS;
+	case META_RESERVED:
+		break;
+	}
+	return CAT_META_RESERVED;
+}
+
+static struct err *claim_meta(struct ledger *l)
+{
+	struct meta meta = {0};
+	struct err *err = meta_find(l->gort, &meta);
+
+	for (size_t i = 0; i < meta.v.n && !err; i++) {
+		const struct meta_range *m = &meta.v.v[i];
+		enum ledger_level level =
+			m->kind == META_PERSISTENT ? LEVEL_CONTAINER : LEVEL_LEAF;
+
+		err = ledger_claim(l, level, m->range.lo, m->range.hi, meta_category(m->kind));
+	}
+	array_free(&meta.v);
+	return err;
+}
+
+/* Whether a stack lies in the Go heap (with cgo, a thread's g0 runs on the thread's own). */
+static bool in_stack_span(const struct ledger *l, struct range stack)
+{
+	const struct span *s;
+
+	if (stack.lo >= stack.hi)
+		return false;
+	s = spans_find(&l->gort->spans, stack.lo);
+	return s && s->state == SPAN_MANUAL && stack.hi <= span_end(s);
+}
+
+static struct err *claim_goroutines(struct ledger *l)
+{
+	/* A dead goroutine's stack stays what its span is: cached. */
+	for (size_t i = 0; i < l->gort->gs.v.n; i++) {
+		const struct goroutine *g = &l->gort->gs.v.v[i];
+
+		if (goroutine_is_dead(g) || !in_stack_span(l, g->stack))
+			continue;
+		TRY(ledger_claim(l, LEVEL_LEAF, g->stack.lo, g->sp, CAT_STACK_UNUSED));
+		TRY(ledger_claim(l, LEVEL_LEAF, g->sp, g->stack.hi, CAT_STACK_USED));
+	}
+	return NULL;
+}
+
+static struct err *claim_system_stack(struct ledger *l, struct range stack)
+{
+	if (!in_stack_span(l, stack))
+		return NULL;
+	return ledger_claim(l, LEVEL_LEAF, stack.lo, stack.hi, CAT_STACK_SYSTEM);
+}
+
+struct err *claim_go(struct ledger *l)
+{
+	const struct gort *gort = l->gort;
+
+	for (size_t i = 0; i < gort->arenas.v.n; i++)
+		TRY(ledger_claim(l, LEVEL_CONTAINER, gort->arenas.v.v[i].base,
+				 gort->arenas.v.v[i].base + GO_ARENA_BYTES, CAT_ARENA_UNUSED));
+	TRY(claim_meta(l));
+	TRY(claim_goroutines(l));
+	for (size_t i = 0; i < gort->ms.v.n; i++) {
+		TRY(claim_system_stack(l, gort->ms.v.v[i].g0));
+		TRY(claim_system_stack(l, gort->ms.v.v[i].gsignal));
+	}
+	return claim_system_stack(l, gort->ms.gcrash);
+}

@@ -1,0 +1,201 @@
+#include "base/units.h"
+#include "out/render.h"
+
+#include <string.h>
+
+#define CELL_BUF 64
+
+/* The text of a value. Names out of a core may hold anything: see put_clean. */
+static const char *value_text(const struct doc_value *v, const struct render_options *o,
+			      char buf[static CELL_BUF])
+{
+	switch (v->type) {
+	case DOC_STRING:
+		return v->string;
+	case DOC_BYTES:
+		if (!o->exact_bytes)
+			return units_bytes((i64)v->u, buf);
+		snprintf(buf, CELL_BUF, "%llu", (unsigned long long)v->u);
+		return buf;
+	case DOC_DELTA:
+		if (!o->exact_bytes)
+			return units_bytes(v->i, buf);
+		snprintf(buf, CELL_BUF, "%lld", (long long)v->i);
+		return buf;
+	case DOC_COUNT:
+		snprintf(buf, CELL_BUF, "%llu", (unsigned long long)v->u);
+		return buf;
+	case DOC_ADDRESS:
+		snprintf(buf, CELL_BUF, "%llx", (unsigned long long)v->u);
+		return buf;
+	case DOC_REAL:
+		snprintf(buf, CELL_BUF, "%.3g", v->real);
+		return buf;
+	case DOC_FLAG:
+		return v->flag ? "yes" : "NO";
+	case DOC_NULL:
+	case DOC_LIST:
+	case DOC_STRINGS:
+	case DOC_TABLE:
+		break;
+	}
+	return "-";
+}
+
+/* Writes a string with the control characters that could reach a terminal replaced. */
+static void put_clean(const char *s, FILE *f)
+{
+	for (; *s; s++)
+		fputc((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s, f);
+}
+
+static bool is_number(const struct doc_value *v)
+{
+	return v->type != DOC_STRING && v->type != DOC_FLAG;
+}
+
+/* Columns of UTF-8: continuation bytes take no room. */
+static size_t text_width(const char *s)
+{
+	size_t n = 0;
+
+	for (; *s; s++)
+		n += (*s & 0xc0) != 0x80;
+	return n;
+}
+
+static void put_padded(const char *s, size_t width, bool right, bool last, FILE *f)
+{
+	size_t n = text_width(s), pad = width > n ? width - n : 0;
+
+	if (right)
+		fprintf(f, "%*s", (int)pad, "");
+	put_clean(s, f);
+	if (!right && !last)
+		fprintf(f, "%*s", (int)pad, "");
+}
+
+/* Whether a column is numbers, judged by its first cell that is not null. */
+static bool column_is_number(const struct doc_table *t, size_t column)
+{
+	for (size_t r = 0; r < t->hidden.n; r++) {
+		const struct doc_value *v = &t->cells.v[r * t->column_count + column];
+
+		if (v->type != DOC_NULL)
+			return is_number(v);
+	}
+	return false;
+}
+
+static size_t column_width(const struct doc_table *t, size_t column,
+			   const struct render_options *o)
+{
+	size_t width = text_width(t->columns[column].title);
+	char buf[CELL_BUF];
+
+	for (size_t r = 0; r < t->hidden.n; r++) {
+		size_t n = text_width(
+			value_text(&t->cells.v[r * t->column_count + column], o, buf));
+
+		if (!t->hidden.v[r] && n > width)
+			width = n;
+	}
+	return width;
+}
+
+#define MAX_COLUMNS 24
+
+struct table_layout {
+	size_t width[MAX_COLUMNS];
+	bool number[MAX_COLUMNS];
+	size_t last; /* last column that is shown */
+};
+
+static void put_line(const struct doc_table *t, const struct table_layout *layout,
+		     const struct doc_value *row, const struct render_options *o,
+		     const char *indent, FILE *f)
+{
+	const char *separator = indent;
+	char buf[CELL_BUF];
+
+	for (size_t c = 0; c < t->column_count; c++) {
+		const char *s;
+
+		if (!t->columns[c].title)
+			continue;
+		s = row ? value_text(&row[c], o, buf) : t->columns[c].title;
+		fputs(separator, f);
+		put_padded(s, layout->width[c], layout->number[c], c == layout->last, f);
+		separator = "  ";
+	}
+	fputc('\n', f);
+}
+
+static void put_table(const struct doc_table *t, const struct render_options *o,
+		      const char *indent, FILE *f)
+{
+	struct table_layout layout = {.last = 0};
+	size_t shown = 0;
+
+	for (size_t r = 0; r < t->hidden.n; r++)
+		shown += !t->hidden.v[r];
+	if (!shown || t->column_count > MAX_COLUMNS)
+		return;
+	for (size_t c = 0; c < t->column_count; c++)
+		if (t->columns[c].title) {
+			layout.width[c] = column_width(t, c, o);
+			layout.number[c] = column_is_number(t, c);
+			layout.last = c;
+		}
+	if (t->title)
+		fprintf(f, "\n%s\n", t->title);
+	put_line(t, &layout, NULL, o, indent, f);
+	for (size_t r = 0; r < t->hidden.n; r++) {
+		const struct doc_value *row = &t->cells.v[r * t->column_count];
+
+		if (t->hidden.v[r])
+			continue;
+		put_line(t, &layout, row, o, indent, f);
+		for (size_t c = 0; c < t->column_count; c++)
+			if (row[c].type == DOC_TABLE)
+				put_table(row[c].table, o, "    ", f);
+	}
+}
+
+/* An object's lines; lists and nested tables are for programs. */
+static void put_object(const struct doc_object *ob, const struct render_options *o, FILE *f)
+{
+	size_t width = 0;
+	char buf[CELL_BUF];
+
+	for (size_t i = 0; i < ob->fields.n; i++)
+		width = MAX(width, text_width(ob->fields.v[i].title));
+	fprintf(f, "\n%s\n", ob->title);
+	for (size_t i = 0; i < ob->fields.n; i++) {
+		const struct doc_field *field = &ob->fields.v[i];
+
+		if (field->value.type == DOC_LIST || field->value.type == DOC_TABLE)
+			continue;
+		fputs("  ", f);
+		put_padded(field->title, width, false, false, f);
+		fprintf(f, "  %16s\n", value_text(&field->value, o, buf));
+	}
+}
+
+struct err *render_text(const struct doc *d, const struct render_options *o, FILE *f)
+{
+	for (size_t i = 0; i < d->items.n; i++) {
+		const struct doc_item *item = &d->items.v[i];
+
+		if (item->type == ITEM_TEXT) {
+			put_clean(item->text, f);
+			fputc('\n', f);
+		} else if (item->type == ITEM_OBJECT && item->object->title) {
+			put_object(item->object, o, f);
+		} else if (item->type == ITEM_TABLE && item->table->column_count &&
+			   (item->table->title || !item->table->key)) {
+			put_table(item->table, o, "  ", f);
+		}
+	}
+	return ferror(f) ? err_os("the result cannot be written") : NULL;
+}

@@ -1,0 +1,100 @@
+#include "report/common.h"
+
+#include <stdlib.h>
+
+void report_sizes(const struct columns *c, struct doc_value values[static REPORT_SIZE_COUNT])
+{
+	bool known = c->evidence != EVIDENCE_UNKNOWN || c->virtual == 0;
+
+	values[0] = doc_bytes(c->virtual);
+	values[1] = known ? doc_bytes(c->state[STATE_RESIDENT]) : doc_null();
+	/* Only a sidecar or a note tells swapped pages apart. */
+	values[2] = c->evidence == EVIDENCE_EXACT ? doc_bytes(c->state[STATE_SWAPPED]) : doc_null();
+	values[3] = known ? doc_bytes(c->state[STATE_ABSENT]) : doc_null();
+	values[4] = doc_bytes(c->state[STATE_UNKNOWN]);
+	values[5] = values[6] = values[7] = doc_null();
+}
+
+const char *report_at_least(const struct columns *c)
+{
+	return c->state[STATE_UNKNOWN] || c->evidence == EVIDENCE_NONZERO ? "at least " : "";
+}
+
+const char *report_perm(u8 perm, bool known, char buf[static 4])
+{
+	buf[0] = !known ? '?' : perm & PERM_R ? 'r' : '-';
+	buf[1] = !known ? '?' : perm & PERM_W ? 'w' : '-';
+	buf[2] = !known ? '?' : perm & PERM_X ? 'x' : '-';
+	buf[3] = '\0';
+	return buf;
+}
+
+struct sort_row {
+	enum category cat;
+	u64 resident, virtual;
+};
+
+static int by_size(const void *a, const void *b)
+{
+	const struct sort_row *x = a, *y = b;
+
+	if (x->resident != y->resident)
+		return x->resident > y->resident ? -1 : 1;
+	if (x->virtual != y->virtual)
+		return x->virtual > y->virtual ? -1 : 1;
+	return x->cat < y->cat ? -1 : x->cat > y->cat;
+}
+
+void report_sort_classes(const struct ledger *l, enum category order[static CAT_COUNT])
+{
+	struct sort_row rows[CAT_COUNT];
+
+	for (int c = 0; c < CAT_COUNT; c++) {
+		struct columns col = ledger_columns(l, (enum category)c);
+
+		rows[c] = (struct sort_row){(enum category)c, col.state[STATE_RESIDENT],
+					    col.virtual};
+	}
+	qsort(rows, CAT_COUNT, sizeof(*rows), by_size);
+	for (int c = 0; c < CAT_COUNT; c++)
+		order[c] = rows[c].cat;
+}
+
+void report_total(struct doc *d, const struct ledger *l)
+{
+	static const char *const keys[] = {"virtual", "resident", "swapped", "absent",
+					   "unknown", "zero",	  "huge",    "lazyfree"};
+	struct columns total = ledger_total(l);
+	struct doc_value v[REPORT_SIZE_COUNT];
+	struct doc_object *o = doc_object(d, "total", NULL);
+
+	report_sizes(&total, v);
+	for (size_t i = 0; i < REPORT_SIZE_COUNT; i++)
+		doc_set(o, keys[i], v[i]);
+	doc_value(d, "evidence", doc_string(evidence_name(l->im->res.evidence)));
+}
+
+void report_diagnostics(struct doc *d, const struct snapshot *s)
+{
+	static const struct doc_column columns[] = {
+		{"code", NULL}, {"count", NULL}, {"text", NULL}, {"examples", NULL}};
+	struct doc_table *t = doc_table(d, "diagnostics", NULL, columns, COUNT_OF(columns));
+	bool any = false;
+
+	for (int code = 0; code < DIAG_COUNT; code++) {
+		const struct diag_entry *e = &s->diags->entries[code];
+
+		if (!e->count)
+			continue;
+		doc_row(t, doc_string(diag_id((enum diag_code)code)), doc_count(e->count),
+			doc_string(diag_text((enum diag_code)code)),
+			doc_strings((const char *const *)e->examples,
+				    MIN(e->count, DIAG_EXAMPLES)));
+		if (!any)
+			doc_text(d, "%s", "");
+		doc_text(d, "%s: %s", diag_code_is_partial((enum diag_code)code) ? "Incomplete" : "Note",
+			 diag_text((enum diag_code)code));
+		doc_text(d, "  %s%s", e->examples[0], e->count > 1 ? "; and more" : "");
+		any = true;
+	}
+}

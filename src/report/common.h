@@ -1,0 +1,31 @@
+/* What several reports share: the columns of the ledger and their evidence. */
+#ifndef REPORT_COMMON_H
+#define REPORT_COMMON_H
+
+#include "report/report.h"
+
+/* The eight size columns of the contract, as keys and titles. Text shows those that a core can
+ * have without a sidecar. */
+#define REPORT_SIZE_COLUMNS                                                                        \
+	{"virtual", "virtual"}, {"resident", "resident"}, {"swapped", NULL},                       \
+		{"absent", "absent"}, {"unknown", "unknown"}, {"zero", NULL}, {"huge", NULL},      \
+		{"lazyfree", NULL}
+
+#define REPORT_SIZE_COUNT 8
+
+/* Fills the eight values. A column without evidence is null, never 0. */
+void report_sizes(const struct columns *c, struct doc_value values[static REPORT_SIZE_COUNT]);
+
+/* The `total` object and `evidence`, for programs. */
+void report_total(struct doc *d, const struct ledger *l);
+
+/* "at least " where some residency is not known or only a lower bound, else "". */
+const char *report_at_least(const struct columns *c);
+
+/* A mapping's permissions: "rw-", or "???" where the core hides them. */
+const char *report_perm(u8 perm, bool known, char buf[static 4]);
+
+/* Classes by resident bytes, then virtual, then id. */
+void report_sort_classes(const struct ledger *l, enum category order[static CAT_COUNT]);
+
+#endif

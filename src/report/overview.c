@@ -1,0 +1,186 @@
+/* The whole answer on one screen. */
+#include "report/common.h"
+#include "report/waterfall.h"
+
+#include "base/units.h"
+
+#include <string.h>
+
+#define MAX_CLASS_LINES 12
+#define ALWAYS_SHOWN 5	 /* the largest lines, whatever their share */
+#define SHARE_DIVISOR 200 /* others from 0.5 % of the resident total on */
+
+static void add_identity(struct doc *d, const struct snapshot *s)
+{
+	const struct image *im = s->im;
+	struct doc_object *core = doc_object(d, "core", NULL), *go, *exe;
+	bool known = s->version->text[0] != '\0';
+
+	doc_set(core, "kind", doc_string(core_kind_name(im->kind)));
+	doc_set(core, "path", doc_string(im->core.path));
+	doc_set(core, "truncated", doc_flag(im->truncated));
+	go = doc_object(d, "go", NULL);
+	doc_set(go, "version", known ? doc_string(s->version->text) : doc_null());
+	doc_set(go, "arch", doc_string("amd64"));
+	doc_set(go, "goexperiment", known ? doc_string(s->version->experiments) : doc_null());
+	doc_set(go, "phase", s->gort ? doc_string(rt_phase_name(&s->gort->rt)) : doc_null());
+	exe = doc_object(d, "exe", NULL);
+	doc_set(exe, "path", s->bin->match ? doc_string(s->bin->exe.path) : doc_null());
+	doc_set(exe, "match", doc_string(exe_match_name(s->bin->match)));
+}
+
+/* "kernel core, holes kept: resident or swapped" and the like. */
+static const char *evidence_text(const struct image *im)
+{
+	switch (im->res.evidence) {
+	case EVIDENCE_POPULATED:
+		return "pages present, from the file's holes (swapped ones included)";
+	case EVIDENCE_NONZERO:
+		return "pages with content, a lower bound: this file has no holes of the kernel's";
+	case EVIDENCE_UNKNOWN:
+	case EVIDENCE_EXACT:
+	case EVIDENCE_MIXED:
+		break;
+	}
+	return evidence_name(im->res.evidence);
+}
+
+static void add_who(struct doc *d, const struct snapshot *s)
+{
+	const char *version = *s->version->text ? s->version->text : "no Go runtime";
+
+	doc_text(d, "%s", "");
+	doc_text(d, "Process   %s%s%s, linux/amd64%s%s", version,
+		 *s->version->experiments ? " X:" : "", s->version->experiments,
+		 s->gort ? ", GC " : "", s->gort ? rt_phase_name(&s->gort->rt) : "");
+	doc_text(d, "Core      %s (%s%s)", s->im->core.path, core_kind_name(s->im->kind),
+		 s->im->truncated ? ", truncated" : "");
+	if (s->bin->match)
+		doc_text(d, "Binary    %s (matched by %s)", s->bin->exe.path,
+			 exe_match_name(s->bin->match));
+	else
+		doc_text(d, "Binary    none");
+	doc_text(d, "Resident  %s: %s", evidence_name(s->im->res.evidence),
+		 evidence_text(s->im));
+}
+
+/* Largest steps of the waterfall that are not live objects, for the headline. */
+static void largest_steps(const struct waterfall_step *steps, size_t n,
+			  const struct waterfall_step *top[static 3])
+{
+	memset(top, 0, 3 * sizeof(*top));
+	for (size_t i = 2; i < n; i++) {
+		const struct waterfall_step *s = &steps[i];
+
+		for (int k = 0; k < 3; k++)
+			if (!top[k] || s->bytes > top[k]->bytes) {
+				const struct waterfall_step *down = top[k];
+
+				top[k] = s;
+				s = down;
+				if (!s)
+					break;
+			}
+	}
+}
+
+static void add_headline(struct doc *d, const struct snapshot *s,
+			 const struct waterfall_step *steps, size_t n)
+{
+	struct columns total = ledger_total(s->ledger);
+	struct columns live = ledger_columns(s->ledger, CAT_HEAP_LIVE);
+	const struct waterfall_step *top[3];
+	char all[UNITS_BUF], part[UNITS_BUF];
+
+	units_bytes((i64)total.state[STATE_RESIDENT], all);
+	if (s->gort)
+		doc_text(d, "%s%s resident, %s of it live Go objects (%.0f %%).",
+			 *report_at_least(&total) ? "At least " : "", all,
+			 units_bytes((i64)live.state[STATE_RESIDENT], part),
+			 total.state[STATE_RESIDENT]
+				 ? 100.0 * (double)live.state[STATE_RESIDENT] /
+					   (double)total.state[STATE_RESIDENT]
+				 : 0.0);
+	else
+		doc_text(d, "%s%s resident; the Go heap in it could not be read.",
+			 *report_at_least(&total) ? "At least " : "", all);
+	largest_steps(steps, n, top);
+	for (int k = 0; k < 3; k++)
+		if (top[k] && top[k]->bytes > 0 &&
+		    (u64)top[k]->bytes >= total.state[STATE_RESIDENT] / SHARE_DIVISOR)
+			doc_text(d, "  %10s  %s", units_bytes(top[k]->bytes, part), top[k]->title);
+}
+
+static void add_waterfall(struct doc *d, const struct waterfall_step *steps, size_t n)
+{
+	static const struct doc_column columns[] = {
+		{"id", "step"}, {"bytes", "bytes"}, {"cumulative", "sum"}, {NULL, "what it is"}};
+	struct doc_table *t = doc_table(d, "waterfall", "From live objects to resident memory",
+					columns, COUNT_OF(columns));
+
+	for (size_t i = 0; i < n; i++) {
+		size_t row = doc_row(t, doc_string(steps[i].id), doc_delta(steps[i].bytes),
+				     doc_delta(steps[i].cumulative), doc_string(steps[i].title));
+
+		if (steps[i].bytes == 0 && i + 1 < n)
+			doc_hide(t, row);
+	}
+}
+
+static void add_classes(struct doc *d, const struct ledger *l)
+{
+	static const struct doc_column columns[] = {
+		{"id", "class"},    {"virtual", "virtual"}, {"resident", "resident"},
+		{"swapped", NULL},  {"absent", NULL},	    {"unknown", NULL},
+		{"zero", NULL},	    {"huge", NULL},	    {"lazyfree", NULL},
+		{"evidence", NULL}, {NULL, "what it is"},
+	};
+	struct doc_table *t = doc_table(d, "classes", "Largest classes of memory", columns,
+					COUNT_OF(columns));
+	u64 least = ledger_total(l).state[STATE_RESIDENT] / SHARE_DIVISOR;
+	enum category order[CAT_COUNT];
+
+	report_sort_classes(l, order);
+	for (int i = 0; i < CAT_COUNT; i++) {
+		struct columns c = ledger_columns(l, order[i]);
+		struct doc_value v[COUNT_OF(columns)];
+		u64 resident = c.state[STATE_RESIDENT];
+		size_t row;
+
+		v[0] = doc_string(category_id(order[i]));
+		report_sizes(&c, v + 1);
+		v[9] = doc_string(evidence_name(c.evidence));
+		v[10] = doc_string(category_meaning(order[i]));
+		row = doc_add_row(t, v, COUNT_OF(v));
+		if (i >= MAX_CLASS_LINES || !resident || (i >= ALWAYS_SHOWN && resident < least))
+			doc_hide(t, row);
+	}
+}
+
+/* Mapped files are not in a core: what they hold in memory has to be said in words. */
+static void add_unknown(struct doc *d, const struct ledger *l)
+{
+	struct columns total = ledger_total(l);
+	char unknown[UNITS_BUF];
+
+	if (!total.state[STATE_UNKNOWN])
+		return;
+	doc_text(d, "%s", "");
+	doc_text(d, "Of %s more the core does not tell whether it was resident (mostly: `spanscope "
+		    "vmas`).", units_bytes((i64)total.state[STATE_UNKNOWN], unknown));
+}
+
+struct err *report_overview(struct doc *d, const struct snapshot *s)
+{
+	struct waterfall_step steps[WATERFALL_MAX];
+	size_t n = waterfall_steps(s->ledger, steps);
+
+	add_headline(d, s, steps, n);
+	add_identity(d, s);
+	add_who(d, s);
+	add_waterfall(d, steps, n);
+	add_classes(d, s->ledger);
+	add_unknown(d, s->ledger);
+	report_total(d, s->ledger);
+	return NULL;
+}

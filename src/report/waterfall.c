@@ -1,0 +1,72 @@
+#include "report/waterfall.h"
+
+#define LAST CAT_COUNT /* ends a list of classes */
+
+/* Steps after the live objects, each the resident bytes of its classes. Reserved address space
+ * stands with what it is the rest of, so that the sum misses no byte. */
+static const struct {
+	const char *id, *title;
+	enum category classes[8];
+} groups[] = {
+	{"fresh", "objects allocated since the last GC, dead or alive", {CAT_HEAP_FRESH, LAST}},
+	{"dead", "garbage that is not swept yet", {CAT_HEAP_DEAD, LAST}},
+	{"undecided", "objects that the running GC has not reached", {CAT_HEAP_UNDECIDED, LAST}},
+	{"free", "free slots in spans in use (HeapInuse-HeapAlloc)", {CAT_HEAP_FREE, LAST}},
+	{"tail", "span ends and in-span bitmaps (HeapInuse-HeapAlloc)", {CAT_HEAP_TAIL, LAST}},
+	{"stack", "goroutine and system stacks (StackInuse)",
+	 {CAT_STACK_USED, CAT_STACK_UNUSED, CAT_STACK_SYSTEM, CAT_STACK_CACHED, LAST}},
+	{"idle_retained", "free pages kept (HeapIdle-HeapReleased)", {CAT_IDLE_RETAINED, LAST}},
+	{"idle_released", "pages given back, still there (HeapReleased)",
+	 {CAT_IDLE_RELEASED, CAT_ARENA_UNUSED, LAST}},
+	{"meta", "the runtime's own structures (MSpan, MCache, GC, OtherSys)", {LAST}},
+	{"binary", "the executable's code and variables",
+	 {CAT_BINARY_TEXT, CAT_BINARY_RODATA, CAT_BINARY_PCLNTAB, CAT_BINARY_RELRO,
+	  CAT_BINARY_DATA, CAT_BINARY_BSS, LAST}},
+	{"c_heap", "malloc's heap", {CAT_C_USED, CAT_C_FREE, CAT_C_META, CAT_C_RESERVED, LAST}},
+	{"thread", "stacks of OS threads", {CAT_THREAD_STACK, CAT_THREAD_GUARD, LAST}},
+	{"file", "mapped files and shared memory (RssFile, RssShmem)",
+	 {CAT_FILE_EXEC, CAT_FILE_LIB, CAT_FILE_DATA, CAT_SHM, LAST}},
+	{"anon", "memory that the program mapped outside Go", {CAT_ANON, LAST}},
+	{"unattributed", "small rests", {CAT_UNATTRIBUTED, LAST}},
+	{"kernel", "the kernel's pages", {CAT_KERNEL_VDSO, CAT_KERNEL_VVAR, CAT_KERNEL_VSYSCALL,
+					  LAST}},
+};
+
+static i64 resident(const struct ledger *l, enum category c)
+{
+	return (i64)ledger_columns(l, c).state[STATE_RESIDENT];
+}
+
+static i64 group_bytes(const struct ledger *l, size_t g)
+{
+	i64 sum = 0;
+
+	/* All of the runtime's structures: too many to list. */
+	if (groups[g].classes[0] == LAST) {
+		for (int c = CAT_META_MSPAN; c <= CAT_META_RESERVED; c++)
+			sum += resident(l, (enum category)c);
+		return sum;
+	}
+	for (const enum category *c = groups[g].classes; *c != LAST; c++)
+		sum += resident(l, *c);
+	return sum;
+}
+
+size_t waterfall_steps(const struct ledger *l, struct waterfall_step steps[static WATERFALL_MAX])
+{
+	i64 live = (i64)ledger_columns(l, CAT_HEAP_LIVE).virtual, sum = 0;
+	size_t n = 0;
+
+	steps[n++] = (struct waterfall_step){
+		"live", "objects the last GC found reachable (part of HeapAlloc)", live, 0};
+	steps[n++] = (struct waterfall_step){"live_absent", "of these not in memory",
+					     resident(l, CAT_HEAP_LIVE) - live, 0};
+	for (size_t g = 0; g < COUNT_OF(groups); g++)
+		steps[n++] = (struct waterfall_step){groups[g].id, groups[g].title,
+						     group_bytes(l, g), 0};
+	for (size_t i = 0; i < n; i++) {
+		sum += steps[i].bytes;
+		steps[i].cumulative = sum;
+	}
+	return n;
+}

@@ -1,0 +1,361 @@
+/* libdw does the decoding; what is Go's own is here:
+ *
+ *  - a global's location is DW_FORM_block1 with one DW_OP_addr, which dwarf_getlocation refuses
+ *    ("not a location list value"), in DWARF 4 and 5 alike;
+ *  - a named structure has a DW_TAG_structure_type and a DW_TAG_typedef of the same name;
+ *  - members of an anonymous structure are called "runtime.free" instead of "free".
+ */
+#include "sym/dw.h"
+
+#include "base/mem.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <unistd.h>
+
+#define MAX_TYPE_CHAIN 16 /* typedefs and qualifiers around one type */
+
+struct dw_name {
+	const char *name;
+	bool needed;
+	bool has_type, has_variable;
+	Dwarf_Die type, variable;
+};
+
+struct dw {
+	int fd;
+	Elf *elf;
+	Dwarf *dwarf;
+	u64 charged;
+	struct dw_name *names; /* sorted by name */
+	size_t name_count;
+};
+
+/* Where the runtime's types and variables are, except in binaries that were linked oddly. */
+static bool unit_is_runtime(const char *name)
+{
+	static const char *const prefixes[] = {"internal/runtime/", "runtime/internal/"};
+
+	if (!strcmp(name, "runtime") || !strcmp(name, "internal/abi"))
+		return true;
+	for (size_t i = 0; i < COUNT_OF(prefixes); i++)
+		if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return false;
+}
+
+/* Whether there is DWARF, and what its inflated sections will need (dwarf_begin inflates all). */
+static bool debug_sections(Elf *elf, u64 *inflated)
+{
+	Elf_Scn *scn = NULL;
+	size_t names;
+	bool found = false;
+
+	*inflated = 0;
+	if (elf_getshdrstrndx(elf, &names) < 0)
+		return false;
+	while ((scn = elf_nextscn(elf, scn))) {
+		GElf_Shdr sh;
+		GElf_Chdr ch;
+		const char *name;
+
+		if (!gelf_getshdr(scn, &sh) || !(name = elf_strptr(elf, names, sh.sh_name)))
+			continue;
+		if (sh.sh_type == SHT_NOBITS)
+			continue;
+		if (!strcmp(name, ".debug_info") || !strcmp(name, ".zdebug_info"))
+			found = true;
+		if (!strncmp(name, ".debug_", 7) && (sh.sh_flags & SHF_COMPRESSED) &&
+		    gelf_getchdr(scn, &ch) && ch.ch_size < ((u64)1 << 40))
+			*inflated += ch.ch_size;
+	}
+	return found;
+}
+
+static struct err *dw_begin(struct dw *dw, const char *path)
+{
+	u64 inflated;
+
+	elf_version(EV_CURRENT);
+	dw->fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (dw->fd < 0)
+		return err_os("%s: cannot be opened", path);
+	dw->elf = elf_begin(dw->fd, ELF_C_READ_MMAP, NULL);
+	if (!dw->elf)
+		return err_new(ERR_FORMAT, "%s: %s", path, elf_errmsg(-1));
+	if (!debug_sections(dw->elf, &inflated))
+		return err_new(ERR_MISSING, "%s has no DWARF (stripped)", path);
+	TRY(mem_charge(inflated));
+	dw->charged = inflated;
+	dw->dwarf = dwarf_begin_elf(dw->elf, DWARF_C_READ, NULL);
+	if (!dw->dwarf)
+		return err_new(ERR_FORMAT, "%s: DWARF cannot be read: %s", path, dwarf_errmsg(-1));
+	return NULL;
+}
+
+struct err *dw_open(const char *path, struct dw **ret)
+{
+	struct dw *dw = xcalloc(1, sizeof(*dw));
+	struct err *err = dw_begin(dw, path);
+
+	if (err) {
+		dw_close(dw);
+		return err;
+	}
+	*ret = dw;
+	return NULL;
+}
+
+void dw_close(struct dw *dw)
+{
+	if (!dw)
+		return;
+	if (dw->dwarf)
+		dwarf_end(dw->dwarf);
+	if (dw->elf)
+		elf_end(dw->elf);
+	if (dw->fd >= 0)
+		close(dw->fd);
+	mem_discharge(dw->charged);
+	free(dw->names);
+	free(dw);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct dw_name *)a)->name, ((const struct dw_name *)b)->name);
+}
+
+static struct dw_name *find_name(const struct dw *dw, const char *name)
+{
+	struct dw_name key = {.name = name};
+
+	if (!dw->name_count)
+		return NULL;
+	return bsearch(&key, dw->names, dw->name_count, sizeof(key), by_name);
+}
+
+/* A declaration or an inlined copy has no place of its own. */
+static bool has_location(Dwarf_Die *die)
+{
+	return dwarf_hasattr(die, DW_AT_location);
+}
+
+static void scan_unit(struct dw *dw, Dwarf_Die *unit)
+{
+	Dwarf_Die die;
+
+	if (dwarf_child(unit, &die) != 0)
+		return;
+	do {
+		int tag = dwarf_tag(&die);
+		const char *name;
+		struct dw_name *want;
+
+		if (tag != DW_TAG_structure_type && tag != DW_TAG_variable)
+			continue;
+		name = dwarf_diename(&die);
+		want = name ? find_name(dw, name) : NULL;
+		if (!want)
+			continue;
+		if (tag == DW_TAG_structure_type && !want->has_type) {
+			want->type = die;
+			want->has_type = true;
+		} else if (tag == DW_TAG_variable && !want->has_variable &&
+			   has_location(&die)) {
+			want->variable = die;
+			want->has_variable = true;
+		}
+	} while (dwarf_siblingof(&die, &die) == 0);
+}
+
+static bool needed_missing(const struct dw *dw)
+{
+	for (size_t i = 0; i < dw->name_count; i++)
+		if (dw->names[i].needed && !dw->names[i].has_type && !dw->names[i].has_variable)
+			return true;
+	return false;
+}
+
+/* Scans the units of one kind: the runtime's, or all the others. */
+static void scan_units(struct dw *dw, bool runtime)
+{
+	Dwarf_CU *cu = NULL;
+	Dwarf_Die unit;
+
+	while (dwarf_get_units(dw->dwarf, cu, &cu, NULL, NULL, &unit, NULL) == 0) {
+		const char *name = dwarf_diename(&unit);
+
+		if ((name && unit_is_runtime(name)) == runtime)
+			scan_unit(dw, &unit);
+		if (!runtime && !needed_missing(dw))
+			break;
+	}
+}
+
+struct err *dw_find(struct dw *dw, const char *const *names, const bool *needed, size_t n)
+{
+	size_t kept = 0;
+
+	dw->names = xcalloc(n, sizeof(*dw->names));
+	for (size_t i = 0; i < n; i++)
+		dw->names[i] = (struct dw_name){.name = names[i], .needed = needed[i]};
+	qsort(dw->names, n, sizeof(*dw->names), by_name);
+	for (size_t i = 0; i < n; i++) {
+		if (kept && !strcmp(dw->names[kept - 1].name, dw->names[i].name))
+			dw->names[kept - 1].needed |= dw->names[i].needed;
+		else
+			dw->names[kept++] = dw->names[i];
+	}
+	dw->name_count = kept;
+	scan_units(dw, true);
+	if (needed_missing(dw))
+		scan_units(dw, false);
+	return NULL;
+}
+
+bool dw_variable(const struct dw *dw, const char *name, u64 *ret)
+{
+	struct dw_name *found = find_name(dw, name);
+	Dwarf_Attribute attr;
+	Dwarf_Block block;
+
+	if (!found || !found->has_variable ||
+	    !dwarf_attr(&found->variable, DW_AT_location, &attr) ||
+	    dwarf_formblock(&attr, &block) != 0)
+		return false;
+	if (block.length != 1 + sizeof(*ret) || block.data[0] != DW_OP_addr)
+		return false;
+	memcpy(ret, block.data + 1, sizeof(*ret));
+	return true;
+}
+
+/* The type of a DIE without typedefs and qualifiers. */
+static bool type_of(Dwarf_Die *die, Dwarf_Die *ret)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Die type = *die;
+
+	for (int i = 0; i < MAX_TYPE_CHAIN; i++) {
+		if (!dwarf_attr(&type, DW_AT_type, &attr) || !dwarf_formref_die(&attr, &type))
+			return false;
+		switch (dwarf_tag(&type)) {
+		case DW_TAG_typedef:
+		case DW_TAG_const_type:
+		case DW_TAG_volatile_type:
+			continue;
+		default:
+			*ret = type;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Whether a member is called `name`, its package prefix aside. */
+static bool member_is(const char *member, const char *name, size_t len)
+{
+	size_t n = member ? strlen(member) : 0;
+
+	if (n < len || memcmp(member + n - len, name, len) != 0)
+		return false;
+	return n == len || member[n - len - 1] == '.';
+}
+
+static bool step_member(Dwarf_Die *type, const char *name, size_t len, u64 *offset)
+{
+	Dwarf_Die member;
+
+	if (dwarf_tag(type) != DW_TAG_structure_type || dwarf_child(type, &member) != 0)
+		return false;
+	do {
+		Dwarf_Attribute attr;
+		Dwarf_Word at = 0;
+
+		if (dwarf_tag(&member) != DW_TAG_member ||
+		    !member_is(dwarf_diename(&member), name, len))
+			continue;
+		if (dwarf_attr(&member, DW_AT_data_member_location, &attr) &&
+		    dwarf_formudata(&attr, &at) != 0)
+			return false;
+		*offset += at;
+		return type_of(&member, type);
+	} while (dwarf_siblingof(&member, &member) == 0);
+	return false;
+}
+
+static u64 array_count(Dwarf_Die *type)
+{
+	Dwarf_Die range;
+	Dwarf_Attribute attr;
+	Dwarf_Word n;
+
+	if (dwarf_tag(type) != DW_TAG_array_type || dwarf_child(type, &range) != 0)
+		return 1;
+	if (dwarf_attr(&range, DW_AT_count, &attr) && dwarf_formudata(&attr, &n) == 0)
+		return n;
+	if (dwarf_attr(&range, DW_AT_upper_bound, &attr) && dwarf_formudata(&attr, &n) == 0)
+		return n + 1;
+	return 1;
+}
+
+/* Walks one alternative, path[0..len). */
+static bool walk_path(Dwarf_Die type, const char *path, size_t len, struct dw_field *ret)
+{
+	struct dw_field field = {0};
+	Dwarf_Word size;
+
+	while (len) {
+		size_t n = 0;
+
+		if (len >= 2 && path[0] == '[' && path[1] == ']') {
+			if (dwarf_tag(&type) != DW_TAG_array_type || !type_of(&type, &type))
+				return false;
+			n = 2;
+		} else if (path[0] == '*') {
+			if (dwarf_tag(&type) != DW_TAG_pointer_type || !type_of(&type, &type))
+				return false;
+			field.offset = 0;
+			n = 1;
+		} else {
+			while (n < len && path[n] != '.' && path[n] != '[')
+				n++;
+			if (!step_member(&type, path, n, &field.offset))
+				return false;
+		}
+		if (n < len && path[n] == '.')
+			n++;
+		path += n;
+		len -= n;
+	}
+	if (dwarf_aggregate_size(&type, &size) != 0)
+		return false;
+	field.size = size;
+	field.count = array_count(&type);
+	*ret = field;
+	return true;
+}
+
+bool dw_field(const struct dw *dw, const char *name, const char *path, struct dw_field *ret)
+{
+	struct dw_name *found = find_name(dw, name);
+	Dwarf_Die type;
+
+	if (!found || !(found->has_type || found->has_variable))
+		return false;
+	if (found->has_type)
+		type = found->type;
+	else if (!type_of(&found->variable, &type))
+		return false;
+	for (;;) {
+		size_t len = strcspn(path, "|");
+
+		if (walk_path(type, path, len, ret))
+			return true;
+		if (!path[len])
+			return false;
+		path += len + 1;
+	}
+}

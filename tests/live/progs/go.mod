@@ -1,0 +1,3 @@
+module spanscope.test/progs
+
+go 1.19

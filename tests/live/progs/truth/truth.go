@@ -1,0 +1,128 @@
+// Package truth lets a fixture program write down what it knows about its own memory and
+// then stand still, so that a core of it can be compared with what it knew.
+//
+// A program plants memory, calls Note for every figure that it knows by construction, and
+// ends in Freeze. Two files result: the one named by -truth with lines key=value, and the
+// same name with ".memstats", which holds the raw bytes of runtime.MemStats as
+// runtime.ReadMemStats filled it. The second one is written by the last system call before
+// the process waits for its dump; nothing allocates after ReadMemStats.
+package truth
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+const (
+	blockSignals = 0          // SIG_BLOCK of rt_sigprocmask
+	setPtracer   = 0x59616d61 // PR_SET_PTRACER: lets a gcore that is no ancestor attach
+)
+
+var (
+	dump = flag.String("dump", "wait", "abort: die by SIGABRT; wait: stand still for a debugger")
+	file = flag.String("truth", "", "file to write the truth to (and FILE.memstats)")
+
+	notes strings.Builder
+	stats runtime.MemStats
+)
+
+// Start parses the command line; a program calls it first.
+func Start() {
+	flag.Parse()
+	if *file == "" || (*dump != "abort" && *dump != "wait") || flag.NArg() != 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
+}
+
+// Note adds one figure to the truth file.
+func Note(key string, value int) {
+	fmt.Fprintf(&notes, "%s=%d\n", key, value)
+}
+
+// Freeze writes the truth, brings the heap to rest and never returns.
+func Freeze() {
+	Note("pid", os.Getpid())
+	Note("pagesize", os.Getpagesize())
+	Note("gomaxprocs", runtime.GOMAXPROCS(0))
+	Note("goroutines", runtime.NumGoroutine())
+	fmt.Fprintf(&notes, "release=%s\narch=%s\n", runtime.Version(), runtime.GOARCH)
+	check(os.WriteFile(*file, []byte(notes.String()), 0o644))
+	fd, err := syscall.Open(*file+".memstats", syscall.O_WRONLY|syscall.O_CREAT|syscall.O_TRUNC, 0o644)
+	check(err)
+	syscall.RawSyscall6(syscall.SYS_PRCTL, setPtracer, ^uintptr(0), 0, 0, 0, 0)
+
+	spareThreads(runtime.GOMAXPROCS(0) + 4)
+	runtime.GC()
+	runtime.GC()
+	debug.SetGCPercent(-1) // this also sends the background scavenger to rest
+	settle()
+	stop(uintptr(fd), uintptr(os.Getpid()), *dump == "abort")
+}
+
+func check(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "truth:", err)
+		os.Exit(1)
+	}
+}
+
+// spareThreads leaves n idle Ms behind. Starting the world after ReadMemStats may wake one,
+// and an M that had to be made for it would be a heap object that the truth does not know.
+func spareThreads(n int) {
+	var locked, done sync.WaitGroup
+	release := make(chan struct{})
+	locked.Add(n)
+	done.Add(n)
+	for i := 0; i < n; i++ {
+		go func() {
+			defer done.Done()
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			locked.Done()
+			<-release
+		}()
+	}
+	locked.Wait()
+	close(release)
+	done.Wait()
+}
+
+// settle waits until the scavenger releases nothing more.
+func settle() {
+	for {
+		runtime.ReadMemStats(&stats)
+		before := stats.HeapReleased
+		time.Sleep(100 * time.Millisecond)
+		runtime.ReadMemStats(&stats)
+		if stats.HeapReleased == before {
+			return
+		}
+	}
+}
+
+// stop takes the last reading, writes it and waits for the dump. After ReadMemStats it does
+// raw system calls only: they keep the P, allocate nothing and have no preemption point.
+// SIGURG is blocked because sysmon tries to preempt a goroutine that runs for so long.
+func stop(fd, pid uintptr, abort bool) {
+	urgent := uint64(1) << (uint(syscall.SIGURG) - 1)
+	bytes := unsafe.Slice((*byte)(unsafe.Pointer(&stats)), unsafe.Sizeof(stats))
+	runtime.ReadMemStats(&stats)
+	syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, blockSignals,
+		uintptr(unsafe.Pointer(&urgent)), 0, unsafe.Sizeof(urgent), 0, 0)
+	syscall.RawSyscall(syscall.SYS_WRITE, fd, uintptr(unsafe.Pointer(&bytes[0])), uintptr(len(bytes)))
+	if abort {
+		syscall.RawSyscall(syscall.SYS_KILL, pid, uintptr(syscall.SIGABRT), 0)
+	}
+	for { // ppoll of nothing for ever is the pause(2) that every architecture has
+		syscall.RawSyscall6(syscall.SYS_PPOLL, 0, 0, 0, 0, 0, 0)
+	}
+}
