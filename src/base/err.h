@@ -9,14 +9,14 @@
 #include "base/types.h"
 
 enum err_code {
-	ERR_OS,		 /* the operating system refused */
-	ERR_FORMAT,	 /* a file is not what it should be */
-	ERR_FAULT,	 /* target memory that the core does not have */
-	ERR_MISSING,	 /* a symbol, field or file that is needed is not there */
+	ERR_OS,          /* the operating system refused */
+	ERR_FORMAT,      /* a file is not what it should be */
+	ERR_FAULT,       /* target memory that the core does not have */
+	ERR_MISSING,     /* a symbol, field or file that is needed is not there */
 	ERR_UNSUPPORTED, /* a release or architecture that is not read */
-	ERR_LIMIT,	 /* a named limit, --max-memory included */
-	ERR_USAGE,	 /* what the user asked for makes no sense */
-	ERR_BUG,	 /* one of our own invariants broke */
+	ERR_LIMIT,       /* a named limit, --max-memory included */
+	ERR_USAGE,       /* what the user asked for makes no sense */
+	ERR_BUG,         /* one of our own invariants broke */
 };
 
 struct err {
@@ -31,15 +31,13 @@ struct err *err_new(enum err_code code, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3), returns_nonnull));
 
 /* Same with ": strerror(errno)" at the end and ERR_OS. */
-struct err *err_os(const char *fmt, ...)
-	__attribute__((format(printf, 1, 2), returns_nonnull));
+struct err *err_os(const char *fmt, ...) __attribute__((format(printf, 1, 2), returns_nonnull));
 
 /* The static error of a missed read. Freeing it does nothing. */
 struct err *err_fault(void) __attribute__((returns_nonnull));
 
 /* Puts "context: " before the message; consumes err. NULL stays NULL. */
-struct err *err_wrap(struct err *err, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+struct err *err_wrap(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 void err_free(struct err *err);
 

@@ -73,6 +73,5 @@ void log_stage_end(const struct log_stage *stage, u64 items, const char *what)
 {
 	double ms = (double)(now_ns() - stage->start_ns) / 1e6;
 
-	log_verbose("%-24s %9.2f ms  %10llu %s", stage->name, ms, (unsigned long long)items,
-		    what);
+	log_verbose("%-24s %9.2f ms  %10llu %s", stage->name, ms, (unsigned long long)items, what);
 }

@@ -8,7 +8,7 @@ struct os_file {
 	char *path;
 	int fd;
 	const u8 *data; /* the whole file, mapped shared and read-only */
-	u64 size;	/* at open */
+	u64 size;       /* at open */
 };
 
 /* Opens and maps a regular, non-empty file. The message says what the path is instead

@@ -22,7 +22,10 @@ const char *units_bytes(i64 bytes, char buf[static UNITS_BUF])
 			 (unsigned long long)magnitude);
 	else
 		snprintf(buf, UNITS_BUF, "%s%.*f %ciB", bytes < 0 ? "-" : "",
-			 value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, unit_letters[unit]);
+			 value < 9.995   ? 2
+			 : value < 99.95 ? 1
+					 : 0,
+			 value, unit_letters[unit]);
 	return buf;
 }
 

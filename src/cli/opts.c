@@ -20,8 +20,7 @@ static struct err *run_ledger(struct doc *d, const struct snapshot *s,
 	return report_ledger(d, s, o);
 }
 
-static struct err *run_vmas(struct doc *d, const struct snapshot *s,
-			    const struct report_options *o)
+static struct err *run_vmas(struct doc *d, const struct snapshot *s, const struct report_options *o)
 {
 	(void)o;
 	return report_vmas(d, s);
@@ -155,9 +154,9 @@ static void fill_tables(struct getopt_tables *t)
 
 	*p++ = ':'; /* report a missing argument apart */
 	for (size_t i = 0; i < OPTION_COUNT; i++) {
-		t->longs[i] = (struct option){
-			options[i].name, options[i].arg ? required_argument : no_argument, NULL,
-			options[i].id};
+		t->longs[i] = (struct option){options[i].name,
+					      options[i].arg ? required_argument : no_argument,
+					      NULL, options[i].id};
 		if (options[i].letter) {
 			*p++ = options[i].letter;
 			if (options[i].arg)
@@ -206,7 +205,8 @@ static struct err *parse_arguments(int argc, char **argv, struct opts *o)
 	if (o->help || o->version)
 		return NULL;
 	if (i == argc)
-		return err_new(ERR_USAGE, "no core; usage: spanscope [COMMAND] [options] CORE [EXE]");
+		return err_new(ERR_USAGE,
+			       "no core; usage: spanscope [COMMAND] [options] CORE [EXE]");
 	o->core = argv[i++];
 	if (i < argc) {
 		if (o->binary.given)
@@ -273,8 +273,10 @@ struct err *opts_print_help(const struct command *command, FILE *f)
 			fprintf(f, "  %-10s %s\n", commands[i].name, commands[i].summary);
 	}
 	print_options(f);
-	fputs("\nExit status: 0 done; 1 a check fired; 2 wrong usage; 3 nothing could be analysed;\n"
-	      "4 analysed in part; 5 a bug of spanscope's. See spanscope(1).\n", f);
+	fputs("\nExit status: 0 done; 1 a check fired; 2 wrong usage; 3 nothing could be "
+	      "analysed;\n"
+	      "4 analysed in part; 5 a bug of spanscope's. See spanscope(1).\n",
+	      f);
 	return ferror(f) ? err_os("the result cannot be written") : NULL;
 }
 

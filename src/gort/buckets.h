@@ -8,7 +8,7 @@
 struct buckets {
 	va_t hash; /* the table, made with the first bucket; 0 before */
 	u64 count;
-	u64 bytes;		   /* of all buckets */
+	u64 bytes;                  /* of all buckets */
 	ARRAY(struct range) memory; /* where they lie, neighbours joined */
 };
 

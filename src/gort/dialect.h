@@ -14,7 +14,7 @@
 #define GO_CHUNK_PAGES 512
 #define GO_CHUNK_BYTES (GO_CHUNK_PAGES * GO_PAGE_BYTES)
 #define GO_MAX_ADDR ((va_t)1 << 48)
-#define GO_BUCKHASH_BYTES ((u64)179999 * 8)	  /* runtime/mprof.go buckHashSize */
+#define GO_BUCKHASH_BYTES ((u64)179999 * 8)        /* runtime/mprof.go buckHashSize */
 #define GO_PERSISTENT_CHUNK_BYTES ((u64)256 << 10) /* runtime/malloc.go persistentChunkSize */
 #define GO_MAX_SIZE_CLASSES 128
 
@@ -25,14 +25,14 @@
 #define GO_INLINE_MARKS_MAX_SIZE 512
 
 struct dialect {
-	va_t arena_base_offset;	    /* runtime/malloc.go arenaBaseOffset */
-	unsigned headroom_percent;  /* of the memory limit's goal, beyond the 1 MiB (1.21) */
+	va_t arena_base_offset;    /* runtime/malloc.go arenaBaseOffset */
+	unsigned headroom_percent; /* of the memory limit's goal, beyond the 1 MiB (1.21) */
 };
 
 enum release_support {
 	RELEASE_TESTED,
 	RELEASE_UNTESTED, /* newer, or between: read with a warning */
-	RELEASE_UNREAD,	  /* too old: its heap is not read */
+	RELEASE_UNREAD,   /* too old: its heap is not read */
 };
 
 enum release_support dialect_support(const struct go_version *v);

@@ -48,8 +48,7 @@ static struct err *read_goroutine(const struct rt *rt, const struct machines *ms
 	return array_push(&ret->v, g);
 }
 
-struct err *goroutines_read(const struct rt *rt, const struct machines *ms,
-			    struct goroutines *ret)
+struct err *goroutines_read(const struct rt *rt, const struct machines *ms, struct goroutines *ret)
 {
 	struct go_slice all;
 	va_t batch[POINTERS_AT_ONCE];

@@ -22,7 +22,7 @@ struct goroutine {
 	va_t g;
 	u64 goid;
 	struct range stack; /* empty for a dead one without a stack */
-	va_t sp;	    /* bytes from here up are in use; within the stack */
+	va_t sp;            /* bytes from here up are in use; within the stack */
 	u16 status;
 };
 

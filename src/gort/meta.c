@@ -105,8 +105,7 @@ static struct err *find_gcbits_list(const struct rt *rt, struct meta *meta, enum
 static struct err *find_gcbits(const struct rt *rt, struct meta *meta)
 {
 	static const enum rt_field heads[] = {RT_GCBITS_ARENAS_FREE, RT_GCBITS_ARENAS_NEXT,
-					      RT_GCBITS_ARENAS_CURRENT,
-					      RT_GCBITS_ARENAS_PREVIOUS};
+					      RT_GCBITS_ARENAS_CURRENT, RT_GCBITS_ARENAS_PREVIOUS};
 
 	for (size_t i = 0; i < COUNT_OF(heads); i++)
 		TRY(find_gcbits_list(rt, meta, heads[i]));
@@ -173,8 +172,7 @@ static struct err *find_buckets(const struct gort *gort, struct meta *meta)
 
 		TRY(add(meta, m->gcdata_mask.lo, m->gcdata_mask.hi - m->gcdata_mask.lo,
 			META_BUCKET));
-		TRY(add(meta, m->gcbss_mask.lo, m->gcbss_mask.hi - m->gcbss_mask.lo,
-			META_BUCKET));
+		TRY(add(meta, m->gcbss_mask.lo, m->gcbss_mask.hi - m->gcbss_mask.lo, META_BUCKET));
 	}
 	return NULL;
 }
@@ -200,8 +198,7 @@ static struct err *find_allspans(const struct rt *rt, struct meta *meta)
 {
 	struct go_slice s;
 
-	TRY(rt_slice(rt, rt_addr(rt, rt->globals[RT_G_MHEAP], RT_MHEAP_ALLSPANS), GO_MAX_ADDR,
-		     &s));
+	TRY(rt_slice(rt, rt_addr(rt, rt->globals[RT_G_MHEAP], RT_MHEAP_ALLSPANS), GO_MAX_ADDR, &s));
 	return add(meta, s.ptr, s.cap * sizeof(va_t), META_ALLSPANS);
 }
 

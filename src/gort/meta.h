@@ -10,10 +10,10 @@ enum meta_kind {
 	META_MSPAN,
 	META_MCACHE,
 	META_HEAPARENA, /* heapArena structures and the map that finds them */
-	META_GCBITS,	/* mark and allocation bitmaps; up to 1.21 the heap bitmap */
+	META_GCBITS,    /* mark and allocation bitmaps; up to 1.21 the heap bitmap */
 	META_PAGEALLOC, /* chunks, summaries, scavenge index */
-	META_BUCKET,	/* what BuckHashSys counts */
-	META_RESERVED,	/* address space of summaries and indexes without access */
+	META_BUCKET,    /* what BuckHashSys counts */
+	META_RESERVED,  /* address space of summaries and indexes without access */
 	META_ALLSPANS,
 };
 

@@ -6,7 +6,7 @@
 
 struct machine {
 	va_t m, curg;
-	struct range g0, gsignal; /* stacks; empty where there is none */
+	struct range g0, gsignal;    /* stacks; empty where there is none */
 	const struct thread *thread; /* of the core, or NULL */
 };
 

@@ -63,11 +63,11 @@ static struct err *flush_span(const struct gort *gort, va_t mspan, struct totals
 	const struct rt *rt = &gort->rt;
 	u8 buf[RT_RECORD_MAX];
 	const u8 *rec = mspan ? rt_record(rt, mspan, RT_MSPAN, buf) : NULL;
-	const struct span *s = rec ? spans_find(&gort->spans, rec_u(rt, rec, RT_MSPAN_START)) : NULL;
+	const struct span *s =
+		rec ? spans_find(&gort->spans, rec_u(rt, rec, RT_MSPAN_START)) : NULL;
 
 	/* emptymspan, which stands for "none", is no span of the heap. */
-	if (!s || s->mspan != mspan || s->sweep == 0 ||
-	    s->spanclass / 2u >= rt->size_class_count)
+	if (!s || s->mspan != mspan || s->sweep == 0 || s->spanclass / 2u >= rt->size_class_count)
 		return NULL;
 	t->mallocs[s->spanclass / 2] +=
 		s->alloc_count - rec_u(rt, rec, RT_MSPAN_ALLOC_COUNT_BEFORE_CACHE);
@@ -198,10 +198,8 @@ static struct err *set_gauges(const struct rt *rt, const struct totals *t, struc
 	TRY(rt_u(rt, stats, RT_MSTATS_BUCKHASH_SYS, &m->buckhash_sys));
 	TRY(rt_u(rt, stats, RT_MSTATS_GC_MISC_SYS, &gc_misc_sys));
 	TRY(rt_u(rt, stats, RT_MSTATS_OTHER_SYS, &m->other_sys));
-	TRY(rt_u(rt, rt_addr(rt, mheap, RT_MHEAP_SPANALLOC), RT_FIXALLOC_INUSE,
-		 &m->mspan_inuse));
-	TRY(rt_u(rt, rt_addr(rt, mheap, RT_MHEAP_CACHEALLOC), RT_FIXALLOC_INUSE,
-		 &m->mcache_inuse));
+	TRY(rt_u(rt, rt_addr(rt, mheap, RT_MHEAP_SPANALLOC), RT_FIXALLOC_INUSE, &m->mspan_inuse));
+	TRY(rt_u(rt, rt_addr(rt, mheap, RT_MHEAP_CACHEALLOC), RT_FIXALLOC_INUSE, &m->mcache_inuse));
 	m->heap_inuse = p.in_use;
 	m->heap_idle = p.free + p.released;
 	m->heap_released = p.released;

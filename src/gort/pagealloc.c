@@ -80,8 +80,7 @@ static struct err *load_chunk(struct free_walk *w, va_t base)
 	    !image_u64(rt->im, l1 + index / CHUNKS_PER_L2 * 8, &data) || !data)
 		return err_fault();
 	data += index % CHUNKS_PER_L2 * rt_size(rt, RT_PALLOC_DATA);
-	TRY(image_read(rt->im, rt_addr(rt, data, RT_PALLOC_DATA_ALLOC), w->free,
-		       sizeof(w->free)));
+	TRY(image_read(rt->im, rt_addr(rt, data, RT_PALLOC_DATA_ALLOC), w->free, sizeof(w->free)));
 	TRY(image_read(rt->im, rt_addr(rt, data, RT_PALLOC_DATA_SCAVENGED), scavenged,
 		       sizeof(scavenged)));
 	for (int i = 0; i < WORDS; i++) {

@@ -174,9 +174,10 @@ static struct err *check_self(const struct rt *rt)
 		return err_new(ERR_FORMAT, "mheap_ at 0x%llx does not point to itself",
 			       (unsigned long long)mheap);
 	if (span_bytes != rt_size(rt, RT_MSPAN) || cache_bytes != rt_size(rt, RT_MCACHE))
-		return err_new(ERR_FORMAT, "mspan and mcache have %llu and %llu bytes in the core, "
-			       "but %llu and %llu in DWARF", (unsigned long long)span_bytes,
-			       (unsigned long long)cache_bytes,
+		return err_new(ERR_FORMAT,
+			       "mspan and mcache have %llu and %llu bytes in the core, "
+			       "but %llu and %llu in DWARF",
+			       (unsigned long long)span_bytes, (unsigned long long)cache_bytes,
 			       (unsigned long long)rt_size(rt, RT_MSPAN),
 			       (unsigned long long)rt_size(rt, RT_MCACHE));
 	return NULL;

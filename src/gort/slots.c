@@ -11,8 +11,13 @@
 #include "base/bits.h"
 #include "gort/rtget.h"
 
-enum { SWEEP_UNSWEPT = -2, SWEEP_SWEEPING = -1, SWEEP_SWEPT = 0, SWEEP_CACHED_UNSWEPT = 1,
-       SWEEP_CACHED = 3 };
+enum {
+	SWEEP_UNSWEPT = -2,
+	SWEEP_SWEEPING = -1,
+	SWEEP_SWEPT = 0,
+	SWEEP_CACHED_UNSWEPT = 1,
+	SWEEP_CACHED = 3
+};
 
 /* Copies n bits and clears the rest of the last word. The runtime allocates whole words. */
 static bool read_bits(const struct rt *rt, va_t va, unsigned n, u64 *out)

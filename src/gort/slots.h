@@ -8,8 +8,8 @@
 
 /* What allocated slots are that are not known to be live. */
 enum slot_rest {
-	REST_FRESH,	/* allocated since the last mark */
-	REST_DEAD,	/* not marked, and not swept yet */
+	REST_FRESH,     /* allocated since the last mark */
+	REST_DEAD,      /* not marked, and not swept yet */
 	REST_UNDECIDED, /* a mark is under way, or the span is being swept */
 };
 

@@ -27,7 +27,7 @@ struct span {
 struct spans {
 	ARRAY(struct span) v;
 	ARRAY(struct range) records; /* where the mspans lie, neighbours joined */
-	u64 record_count;	     /* all mspans, dead ones included */
+	u64 record_count;            /* all mspans, dead ones included */
 };
 
 /* Reads every span. Spans that make no sense are left out with a diagnostic. ERR_FAULT and

@@ -126,8 +126,7 @@ static bool search_vma(const struct image *im, const struct binary *bin, const s
 	return false;
 }
 
-struct err *version_find(const struct image *im, const struct binary *bin,
-			 struct go_version *ret)
+struct err *version_find(const struct image *im, const struct binary *bin, struct go_version *ret)
 {
 	/* The executable first; then libraries, for a Go runtime in a C process. */
 	for (int pass = 0; pass < 2; pass++)

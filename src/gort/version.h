@@ -8,8 +8,8 @@
 #define GO_VERSION_MAX 96
 
 struct go_version {
-	unsigned minor, patch;		  /* of go1.MINOR.PATCH */
-	char text[GO_VERSION_MAX];	  /* "go1.26.11" */
+	unsigned minor, patch;            /* of go1.MINOR.PATCH */
+	char text[GO_VERSION_MAX];        /* "go1.26.11" */
 	char experiments[GO_VERSION_MAX]; /* "nogreenteagc", or "" */
 };
 

@@ -6,7 +6,7 @@
 
 struct walk {
 	u64 heap_alloc, heap_objects; /* allocated slots, in bytes and number */
-	u64 heap_inuse;		      /* spans in use */
+	u64 heap_inuse;               /* spans in use */
 	u64 heap_idle, heap_released; /* free pages; of them released ones */
 	u64 stack_inuse, workbufs;    /* manual spans of either kind */
 	u64 mspan_inuse, mcache_inuse, buckhash;

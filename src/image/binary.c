@@ -98,8 +98,7 @@ static bool segments_fit(const struct image *im, struct elf_bytes e, const Elf64
 		if (ph.p_type != PT_LOAD || !ph.p_filesz)
 			continue;
 		v = image_vma(im, bias + ph.p_vaddr);
-		if (!v || v->file < 0 ||
-		    v->offset + (bias + ph.p_vaddr - v->lo) != ph.p_offset)
+		if (!v || v->file < 0 || v->offset + (bias + ph.p_vaddr - v->lo) != ph.p_offset)
 			return false;
 		any = true;
 	}

@@ -9,17 +9,17 @@ enum exe_match { EXE_NONE, EXE_PATH, EXE_GNU_BUILD_ID, EXE_GO_BUILD_ID };
 
 struct binary {
 	const char *core_path; /* of the executable as the core names it, or NULL */
-	int file;	       /* its index among the image's mapped files, or -1 */
-	va_t header;	       /* address of its ELF header in the core, or 0 */
+	int file;              /* its index among the image's mapped files, or -1 */
+	va_t header;           /* address of its ELF header in the core, or 0 */
 
 	enum exe_match match;
 	struct os_file exe; /* valid unless match is EXE_NONE */
-	va_t bias;	    /* target address minus p_vaddr, as far as it can be told */
+	va_t bias;          /* target address minus p_vaddr, as far as it can be told */
 };
 
 struct binary_options {
 	const char *given; /* a path that the user named, or NULL */
-	bool none;	   /* analyse without an executable */
+	bool none;         /* analyse without an executable */
 };
 
 /* Looks for the executable. A given one that is another build is ERR_USAGE with both ids; a

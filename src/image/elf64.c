@@ -40,8 +40,7 @@ bool elf_phdr(struct elf_bytes e, const Elf64_Ehdr *eh, u64 i, Elf64_Phdr *ret)
 {
 	u64 off;
 
-	if (eh->e_phentsize != sizeof(*ret) ||
-	    __builtin_mul_overflow(i, sizeof(*ret), &off) ||
+	if (eh->e_phentsize != sizeof(*ret) || __builtin_mul_overflow(i, sizeof(*ret), &off) ||
 	    __builtin_add_overflow(off, eh->e_phoff, &off) || off > e.size ||
 	    e.size - off < sizeof(*ret))
 		return false;

@@ -26,7 +26,7 @@ bool elf_phdr(struct elf_bytes e, const Elf64_Ehdr *eh, u64 i, Elf64_Phdr *ret);
 struct elf_note {
 	u32 type;
 	const char *name; /* not terminated */
-	u64 name_len;	  /* without the terminating NUL */
+	u64 name_len;     /* without the terminating NUL */
 	const u8 *desc;
 	u64 desc_len;
 };

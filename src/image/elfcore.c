@@ -15,9 +15,8 @@ static const struct {
 	u8 len;
 	const char *name;
 } packed_formats[] = {
-	{"\x28\xb5\x2f\xfd", 4, "zstd"}, {"\x1f\x8b", 2, "gzip"},
-	{"\xfd\x37\x7a\x58\x5a", 5, "xz"}, {"\x04\x22\x4d\x18", 4, "lz4"},
-	{"BZh", 3, "bzip2"},
+	{"\x28\xb5\x2f\xfd", 4, "zstd"}, {"\x1f\x8b", 2, "gzip"}, {"\xfd\x37\x7a\x58\x5a", 5, "xz"},
+	{"\x04\x22\x4d\x18", 4, "lz4"},  {"BZh", 3, "bzip2"},
 };
 
 static struct err *check_core(struct elf_bytes e, Elf64_Ehdr *eh)
@@ -110,8 +109,8 @@ static void remove_overlaps(struct image *im, struct diags *d)
 	im->segs.n = kept;
 }
 
-static enum core_kind kind_by_layout(const Elf64_Ehdr *eh, const Elf64_Phdr *first,
-				     u64 phdr_count, u64 last_load, bool aligned)
+static enum core_kind kind_by_layout(const Elf64_Ehdr *eh, const Elf64_Phdr *first, u64 phdr_count,
+				     u64 last_load, bool aligned)
 {
 	if (first->p_type != PT_NOTE)
 		return CORE_OTHER;
@@ -151,8 +150,8 @@ static struct err *scan_phdrs(struct image *im, struct diags *d, const Elf64_Ehd
 			if (ph.p_filesz)
 				scan->last_load = MAX(scan->last_load, ph.p_offset);
 		} else if (ph.p_type == PT_NOTE && *note_count < ELFCORE_MAX_NOTES) {
-			notes[(*note_count)++] = (struct note_range){
-				ph.p_offset, va_plus(ph.p_offset, ph.p_filesz)};
+			notes[(*note_count)++] =
+				(struct note_range){ph.p_offset, va_plus(ph.p_offset, ph.p_filesz)};
 			im->expected_bytes =
 				MAX(im->expected_bytes, va_plus(ph.p_offset, ph.p_filesz));
 		}

@@ -3,7 +3,7 @@
 #include <string.h>
 
 static const char *const kind_names[] = {
-	[CORE_KERNEL] = "kernel",	[CORE_GCORE] = "gcore", [CORE_DELVE] = "delve",
+	[CORE_KERNEL] = "kernel",       [CORE_GCORE] = "gcore", [CORE_DELVE] = "delve",
 	[CORE_SPANSCOPE] = "spanscope", [CORE_OTHER] = "other",
 };
 

@@ -15,18 +15,18 @@ enum core_kind { CORE_KERNEL, CORE_GCORE, CORE_DELVE, CORE_SPANSCOPE, CORE_OTHER
 /* One PT_LOAD with memory. Sorted by lo, disjoint. */
 struct segment {
 	va_t lo, hi;
-	u64 off;	/* file offset of lo */
+	u64 off;        /* file offset of lo */
 	u64 file_bytes; /* dumped bytes from lo on that the file really has */
 	u64 lost_bytes; /* dumped bytes that lie beyond the end of the file */
-	u32 flags;	/* PF_* */
+	u32 flags;      /* PF_* */
 };
 
 /* A file that was mapped, from NT_FILE; one entry a path. */
 struct mapped_file {
 	const char *path; /* as in the note, without " (deleted)" */
 	bool deleted;
-	bool shm;   /* memfd, /dev/shm, SysV, shared anonymous: memory without a file */
-	bool code;  /* mapped executable somewhere, or an ELF file */
+	bool shm;  /* memfd, /dev/shm, SysV, shared anonymous: memory without a file */
+	bool code; /* mapped executable somewhere, or an ELF file */
 	bool opened, proved;
 	struct os_file file; /* valid when proved: the bytes that were mapped */
 };

@@ -147,8 +147,7 @@ static struct err *read_note(struct image *im, struct diags *d, const struct elf
 	/* Types mean what they mean only under these owners. */
 	if (note->name_len == strlen("SPANSCOPE") && memcmp(note->name, "SPANSCOPE", 9) == 0)
 		im->kind = CORE_SPANSCOPE;
-	if (note->name_len == strlen("Delve Header") &&
-	    memcmp(note->name, "Delve Header", 12) == 0)
+	if (note->name_len == strlen("Delve Header") && memcmp(note->name, "Delve Header", 12) == 0)
 		im->kind = CORE_DELVE;
 	if (note->name_len != 0 && !(note->name_len == 4 && memcmp(note->name, "CORE", 4) == 0))
 		return NULL;

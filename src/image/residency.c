@@ -22,7 +22,7 @@
 const char *evidence_name(enum evidence e)
 {
 	static const char *const names[] = {
-		[EVIDENCE_UNKNOWN] = "unknown",	    [EVIDENCE_NONZERO] = "nonzero",
+		[EVIDENCE_UNKNOWN] = "unknown",     [EVIDENCE_NONZERO] = "nonzero",
 		[EVIDENCE_POPULATED] = "populated", [EVIDENCE_EXACT] = "exact",
 		[EVIDENCE_MIXED] = "mixed",
 	};
@@ -211,8 +211,8 @@ static struct err *runs_by_file(struct image *im, const struct vma *v, const str
 		return add_run(&im->res, p->lo, PAGE_CLEAN);
 	for (u64 done = 0; done < p->bytes; done += PAGE_BYTES) {
 		u64 n = MIN(PAGE_BYTES, p->bytes - done);
-		bool same = equals_file(&f->file, v->offset + done,
-					im->core.data + p->off + done, n);
+		bool same =
+			equals_file(&f->file, v->offset + done, im->core.data + p->off + done, n);
 
 		TRY(add_run(&im->res, p->lo + done, same ? PAGE_CLEAN : PAGE_DIFFERS));
 	}

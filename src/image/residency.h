@@ -10,17 +10,17 @@
 #include "base/diag.h"
 
 enum page_kind {
-	PAGE_GAP,	/* between mappings */
-	PAGE_DATA,	/* data in a first-hand kernel core: resident or swapped */
-	PAGE_HOLE,	/* hole in a first-hand kernel core: absent, or the shared zero page */
-	PAGE_NONZERO,	/* zero-tested: has content, so it was resident (or swapped) */
-	PAGE_ZERO,	/* zero-tested: nothing can be said */
-	PAGE_UNDUMPED,	/* a load without bytes: never touched, or left out of the dump */
+	PAGE_GAP,       /* between mappings */
+	PAGE_DATA,      /* data in a first-hand kernel core: resident or swapped */
+	PAGE_HOLE,      /* hole in a first-hand kernel core: absent, or the shared zero page */
+	PAGE_NONZERO,   /* zero-tested: has content, so it was resident (or swapped) */
+	PAGE_ZERO,      /* zero-tested: nothing can be said */
+	PAGE_UNDUMPED,  /* a load without bytes: never touched, or left out of the dump */
 	PAGE_NO_ACCESS, /* PROT_NONE without bytes: absent */
-	PAGE_DIFFERS,	/* private page of a file that differs from the file: resident */
-	PAGE_CLEAN,	/* page of a file, or shared: residency not in the core */
-	PAGE_LOST,	/* beyond the end of a truncated core */
-	PAGE_KERNEL,	/* vvar, vsyscall: not counted by the kernel */
+	PAGE_DIFFERS,   /* private page of a file that differs from the file: resident */
+	PAGE_CLEAN,     /* page of a file, or shared: residency not in the core */
+	PAGE_LOST,      /* beyond the end of a truncated core */
+	PAGE_KERNEL,    /* vvar, vsyscall: not counted by the kernel */
 	PAGE_KIND_COUNT,
 };
 
@@ -46,7 +46,7 @@ struct page_run {
 struct residency {
 	ARRAY(struct page_run) runs;
 	enum evidence evidence; /* of private anonymous memory */
-	bool first_hand;	/* the holes are those that the kernel left */
+	bool first_hand;        /* the holes are those that the kernel left */
 };
 
 struct image;

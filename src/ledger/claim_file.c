@@ -8,7 +8,8 @@ static struct err *claim_segment(struct ledger *l, const Elf64_Phdr *ph, struct 
 {
 	va_t lo = bias + ph->p_vaddr, file_end = va_plus(lo, ph->p_filesz);
 	va_t hi = va_plus(lo, MAX(ph->p_memsz, ph->p_filesz));
-	va_t cut_lo = MAX(lo, MIN(relro.lo, file_end)), cut_hi = MAX(cut_lo, MIN(relro.hi, file_end));
+	va_t cut_lo = MAX(lo, MIN(relro.lo, file_end)),
+	     cut_hi = MAX(cut_lo, MIN(relro.hi, file_end));
 	enum category cat = CAT_BINARY_RODATA;
 
 	if (ph->p_flags & PF_X)
@@ -45,9 +46,9 @@ static struct err *claim_modules(struct ledger *l)
 			struct range r;
 			enum category cat;
 		} parts[] = {
-			{m->text, CAT_BINARY_TEXT},	 {m->pclntab, CAT_BINARY_PCLNTAB},
+			{m->text, CAT_BINARY_TEXT},      {m->pclntab, CAT_BINARY_PCLNTAB},
 			{m->noptrdata, CAT_BINARY_DATA}, {m->data, CAT_BINARY_DATA},
-			{m->bss, CAT_BINARY_BSS},	 {m->noptrbss, CAT_BINARY_BSS},
+			{m->bss, CAT_BINARY_BSS},        {m->noptrbss, CAT_BINARY_BSS},
 		};
 
 		for (size_t p = 0; p < COUNT_OF(parts); p++)

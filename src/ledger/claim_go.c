@@ -34,8 +34,7 @@ static struct err *claim_meta(struct ledger *l)
 
 	for (size_t i = 0; i < meta.v.n && !err; i++) {
 		const struct meta_range *m = &meta.v.v[i];
-		enum ledger_level level =
-			m->kind == META_PERSISTENT ? LEVEL_CONTAINER : LEVEL_LEAF;
+		enum ledger_level level = m->kind == META_PERSISTENT ? LEVEL_CONTAINER : LEVEL_LEAF;
 
 		err = ledger_claim(l, level, m->range.lo, m->range.hi, meta_category(m->kind));
 	}

@@ -13,8 +13,7 @@
 
 #define ANON_MIN_BYTES ((u64)64 << 10)
 
-void ledger_init(struct ledger *l, const struct image *im, const struct gort *gort,
-		 struct diags *d)
+void ledger_init(struct ledger *l, const struct image *im, const struct gort *gort, struct diags *d)
 {
 	*l = (struct ledger){.im = im, .gort = gort, .d = d};
 }
@@ -39,10 +38,10 @@ struct err *ledger_claim(struct ledger *l, enum ledger_level level, va_t lo, va_
 struct sweep {
 	struct ledger *l;
 	struct source sources[LEVEL_COUNT];
-	size_t vma, run;			      /* mapping and page run at the position */
-	u64 scratch[CAT_COUNT + 1][PAGE_KIND_COUNT];  /* of the current mapping */
-	ARRAY(struct ledger_cell) pending;	      /* of the unclaimed run */
-	struct anon_run unclaimed;		      /* empty when lo == hi */
+	size_t vma, run;                             /* mapping and page run at the position */
+	u64 scratch[CAT_COUNT + 1][PAGE_KIND_COUNT]; /* of the current mapping */
+	ARRAY(struct ledger_cell) pending;           /* of the unclaimed run */
+	struct anon_run unclaimed;                   /* empty when lo == hi */
 };
 
 #define CAT_UNCLAIMED CAT_COUNT
@@ -73,12 +72,11 @@ static struct err *extend_unclaimed(struct sweep *s, const struct vma *v, va_t l
 {
 	struct anon_run *run = &s->unclaimed;
 
-	if (run->lo != run->hi && (run->hi != lo || run->perm != v->perm ||
-				   run->perm_known != v->perm_known))
+	if (run->lo != run->hi &&
+	    (run->hi != lo || run->perm != v->perm || run->perm_known != v->perm_known))
 		TRY(flush_unclaimed(s));
 	if (run->lo == run->hi)
-		*run = (struct anon_run){
-			.lo = lo, .perm = v->perm, .perm_known = v->perm_known};
+		*run = (struct anon_run){.lo = lo, .perm = v->perm, .perm_known = v->perm_known};
 	run->hi = hi;
 	return NULL;
 }

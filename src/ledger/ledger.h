@@ -24,8 +24,14 @@ struct claim {
 	enum category cat;
 };
 
-enum ledger_level { LEVEL_MAPPING, LEVEL_CONTAINER, LEVEL_PAGES, LEVEL_SPANS, LEVEL_LEAF,
-		    LEVEL_COUNT };
+enum ledger_level {
+	LEVEL_MAPPING,
+	LEVEL_CONTAINER,
+	LEVEL_PAGES,
+	LEVEL_SPANS,
+	LEVEL_LEAF,
+	LEVEL_COUNT
+};
 
 /* Bytes of one class by kind of page. */
 struct tally {

@@ -9,7 +9,7 @@
 /* The current piece of a source. */
 struct piece {
 	va_t lo, hi;
-	int cat;		 /* enum category, or CAT_COUNT for an unclaimed mapping */
+	int cat;                 /* enum category, or CAT_COUNT for an unclaimed mapping */
 	const struct span *span; /* an in-use span: bytes go by its slots */
 	struct slots slots;
 };
@@ -18,8 +18,8 @@ struct source {
 	struct ledger *l;
 	enum ledger_level level;
 	struct piece piece;
-	size_t next;   /* index of the next claim, span or mapping */
-	va_t covered;  /* everything below has been given out */
+	size_t next;  /* index of the next claim, span or mapping */
+	va_t covered; /* everything below has been given out */
 	struct claim active[SOURCE_MAX_ACTIVE];
 	size_t active_count;
 	struct free_walk walk;

@@ -2,8 +2,8 @@
 #ifndef LEDGER_SPAN_SPLIT_H
 #define LEDGER_SPAN_SPLIT_H
 
-#include "ledger/category.h"
 #include "gort/slots.h"
+#include "ledger/category.h"
 
 struct split {
 	enum category cat[4]; /* live, the rest of the allocated, free, tail */

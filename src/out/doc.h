@@ -113,7 +113,7 @@ struct doc_table {
 	const struct doc_column *columns;
 	size_t column_count;
 	ARRAY(struct doc_value) cells; /* row by row */
-	ARRAY(u8) hidden;	       /* by row: not shown in text */
+	ARRAY(u8) hidden;              /* by row: not shown in text */
 	struct doc_table *next;
 };
 
@@ -132,8 +132,8 @@ enum doc_item_type { ITEM_TEXT, ITEM_VALUE, ITEM_OBJECT, ITEM_TABLE };
 
 struct doc_item {
 	enum doc_item_type type;
-	const char *text;	 /* ITEM_TEXT: a line */
-	struct doc_field value;	 /* ITEM_VALUE */
+	const char *text;       /* ITEM_TEXT: a line */
+	struct doc_field value; /* ITEM_VALUE */
 	struct doc_object *object;
 	struct doc_table *table;
 };

@@ -87,15 +87,14 @@ static bool column_is_number(const struct doc_table *t, size_t column)
 	return false;
 }
 
-static size_t column_width(const struct doc_table *t, size_t column,
-			   const struct render_options *o)
+static size_t column_width(const struct doc_table *t, size_t column, const struct render_options *o)
 {
 	size_t width = text_width(t->columns[column].title);
 	char buf[CELL_BUF];
 
 	for (size_t r = 0; r < t->hidden.n; r++) {
-		size_t n = text_width(
-			value_text(&t->cells.v[r * t->column_count + column], o, buf));
+		size_t n =
+			text_width(value_text(&t->cells.v[r * t->column_count + column], o, buf));
 
 		if (!t->hidden.v[r] && n > width)
 			width = n;
@@ -131,8 +130,8 @@ static void put_line(const struct doc_table *t, const struct table_layout *layou
 	fputc('\n', f);
 }
 
-static void put_table(const struct doc_table *t, const struct render_options *o,
-		      const char *indent, FILE *f)
+static void put_table(const struct doc_table *t, const struct render_options *o, const char *indent,
+		      FILE *f)
 {
 	struct table_layout layout = {.last = 0};
 	size_t shown = 0;

@@ -52,8 +52,8 @@ void report_sort_classes(const struct ledger *l, enum category order[static CAT_
 	for (int c = 0; c < CAT_COUNT; c++) {
 		struct columns col = ledger_columns(l, (enum category)c);
 
-		rows[c] = (struct sort_row){(enum category)c, col.state[STATE_RESIDENT],
-					    col.virtual};
+		rows[c] =
+			(struct sort_row){(enum category)c, col.state[STATE_RESIDENT], col.virtual};
 	}
 	qsort(rows, CAT_COUNT, sizeof(*rows), by_size);
 	for (int c = 0; c < CAT_COUNT; c++)
@@ -63,7 +63,7 @@ void report_sort_classes(const struct ledger *l, enum category order[static CAT_
 void report_total(struct doc *d, const struct ledger *l)
 {
 	static const char *const keys[] = {"virtual", "resident", "swapped", "absent",
-					   "unknown", "zero",	  "huge",    "lazyfree"};
+					   "unknown", "zero",     "huge",    "lazyfree"};
 	struct columns total = ledger_total(l);
 	struct doc_value v[REPORT_SIZE_COUNT];
 	struct doc_object *o = doc_object(d, "total", NULL);
@@ -92,7 +92,8 @@ void report_diagnostics(struct doc *d, const struct snapshot *s)
 				    MIN(e->count, DIAG_EXAMPLES)));
 		if (!any)
 			doc_text(d, "%s", "");
-		doc_text(d, "%s: %s", diag_code_is_partial((enum diag_code)code) ? "Incomplete" : "Note",
+		doc_text(d, "%s: %s",
+			 diag_code_is_partial((enum diag_code)code) ? "Incomplete" : "Note",
 			 diag_text((enum diag_code)code));
 		doc_text(d, "  %s%s", e->examples[0], e->count > 1 ? "; and more" : "");
 		any = true;

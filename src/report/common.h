@@ -7,9 +7,11 @@
 /* The eight size columns of the contract, as keys and titles. Text shows those that a core can
  * have without a sidecar. */
 #define REPORT_SIZE_COLUMNS                                                                        \
-	{"virtual", "virtual"}, {"resident", "resident"}, {"swapped", NULL},                       \
-		{"absent", "absent"}, {"unknown", "unknown"}, {"zero", NULL}, {"huge", NULL},      \
-		{"lazyfree", NULL}
+	{"virtual", "virtual"}, {"resident", "resident"}, {"swapped", NULL}, {"absent", "absent"}, \
+		{"unknown", "unknown"}, {"zero", NULL}, {"huge", NULL},                            \
+	{                                                                                          \
+		"lazyfree", NULL                                                                   \
+	}
 
 #define REPORT_SIZE_COUNT 8
 

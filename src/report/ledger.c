@@ -2,7 +2,10 @@
 #include "report/common.h"
 
 static const struct doc_column class_columns[] = {
-	{"id", "class"}, REPORT_SIZE_COLUMNS, {"evidence", NULL}, {NULL, "counted by"},
+	{"id", "class"},
+	REPORT_SIZE_COLUMNS,
+	{"evidence", NULL},
+	{NULL, "counted by"},
 };
 
 static struct doc_table *add_classes(struct doc *d, const struct ledger *l)
@@ -105,8 +108,7 @@ static struct doc_table *add_by_vma(struct doc *d, const struct ledger *l)
 	return t;
 }
 
-struct err *report_ledger(struct doc *d, const struct snapshot *s,
-			  const struct report_options *o)
+struct err *report_ledger(struct doc *d, const struct snapshot *s, const struct report_options *o)
 {
 	add_headline(d, s->ledger);
 	if (o->by_vma) {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define MAX_CLASS_LINES 12
-#define ALWAYS_SHOWN 5	 /* the largest lines, whatever their share */
+#define ALWAYS_SHOWN 5    /* the largest lines, whatever their share */
 #define SHARE_DIVISOR 200 /* others from 0.5 % of the resident total on */
 
 static void add_identity(struct doc *d, const struct snapshot *s)
@@ -60,8 +60,7 @@ static void add_who(struct doc *d, const struct snapshot *s)
 			 exe_match_name(s->bin->match));
 	else
 		doc_text(d, "Binary    none");
-	doc_text(d, "Resident  %s: %s", evidence_name(s->im->res.evidence),
-		 evidence_text(s->im));
+	doc_text(d, "Resident  %s: %s", evidence_name(s->im->res.evidence), evidence_text(s->im));
 }
 
 /* Largest steps of the waterfall that are not live objects, for the headline. */
@@ -97,10 +96,9 @@ static void add_headline(struct doc *d, const struct snapshot *s,
 		doc_text(d, "%s%s resident, %s of it live Go objects (%.0f %%).",
 			 *report_at_least(&total) ? "At least " : "", all,
 			 units_bytes((i64)live.state[STATE_RESIDENT], part),
-			 total.state[STATE_RESIDENT]
-				 ? 100.0 * (double)live.state[STATE_RESIDENT] /
-					   (double)total.state[STATE_RESIDENT]
-				 : 0.0);
+			 total.state[STATE_RESIDENT] ? 100.0 * (double)live.state[STATE_RESIDENT] /
+							       (double)total.state[STATE_RESIDENT]
+						     : 0.0);
 	else
 		doc_text(d, "%s%s resident; the Go heap in it could not be read.",
 			 *report_at_least(&total) ? "At least " : "", all);
@@ -131,12 +129,12 @@ static void add_classes(struct doc *d, const struct ledger *l)
 {
 	static const struct doc_column columns[] = {
 		{"id", "class"},    {"virtual", "virtual"}, {"resident", "resident"},
-		{"swapped", NULL},  {"absent", NULL},	    {"unknown", NULL},
-		{"zero", NULL},	    {"huge", NULL},	    {"lazyfree", NULL},
+		{"swapped", NULL},  {"absent", NULL},       {"unknown", NULL},
+		{"zero", NULL},     {"huge", NULL},         {"lazyfree", NULL},
 		{"evidence", NULL}, {NULL, "what it is"},
 	};
-	struct doc_table *t = doc_table(d, "classes", "Largest classes of memory", columns,
-					COUNT_OF(columns));
+	struct doc_table *t =
+		doc_table(d, "classes", "Largest classes of memory", columns, COUNT_OF(columns));
 	u64 least = ledger_total(l).state[STATE_RESIDENT] / SHARE_DIVISOR;
 	enum category order[CAT_COUNT];
 
@@ -166,8 +164,10 @@ static void add_unknown(struct doc *d, const struct ledger *l)
 	if (!total.state[STATE_UNKNOWN])
 		return;
 	doc_text(d, "%s", "");
-	doc_text(d, "Of %s more the core does not tell whether it was resident (mostly: `spanscope "
-		    "vmas`).", units_bytes((i64)total.state[STATE_UNKNOWN], unknown));
+	doc_text(d,
+		 "Of %s more the core does not tell whether it was resident (mostly: `spanscope "
+		 "vmas`).",
+		 units_bytes((i64)total.state[STATE_UNKNOWN], unknown));
 }
 
 struct err *report_overview(struct doc *d, const struct snapshot *s)

@@ -33,8 +33,8 @@ static struct doc_value backing(struct doc *d, const struct image *im, const str
 struct err *report_vmas(struct doc *d, const struct snapshot *s)
 {
 	static const struct doc_column columns[] = {
-		{"lo", "from"}, {"hi", "to"},	    {"perm", "perm"}, REPORT_SIZE_COLUMNS,
-		{"owner", "most of it"}, {"offset", NULL}, {"evidence", NULL},  {"file", "backing"},
+		{"lo", "from"},          {"hi", "to"},     {"perm", "perm"},   REPORT_SIZE_COLUMNS,
+		{"owner", "most of it"}, {"offset", NULL}, {"evidence", NULL}, {"file", "backing"},
 	};
 	const struct image *im = s->im;
 	struct doc_table *t = doc_table(d, "vmas", "Mappings", columns, COUNT_OF(columns));

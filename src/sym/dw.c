@@ -163,8 +163,7 @@ static void scan_unit(struct dw *dw, Dwarf_Die *unit)
 		if (tag == DW_TAG_structure_type && !want->has_type) {
 			want->type = die;
 			want->has_type = true;
-		} else if (tag == DW_TAG_variable && !want->has_variable &&
-			   has_location(&die)) {
+		} else if (tag == DW_TAG_variable && !want->has_variable && has_location(&die)) {
 			want->variable = die;
 			want->has_variable = true;
 		}

@@ -14,10 +14,11 @@ struct dw;
 struct err *dw_open(const char *path, struct dw **ret) ERR_RESULT;
 void dw_close(struct dw *dw);
 
-/* Looks the names up: first in the units whose name is the runtime's or one of its internal packages, then in the others
- * for as long as a name with needed[i] set is missing. The name arrays must outlive dw. */
-struct err *dw_find(struct dw *dw, const char *const *names, const bool *needed, size_t n)
-	ERR_RESULT;
+/* Looks the names up: first in the units whose name is the runtime's or one of its internal
+ * packages, then in the others for as long as a name with needed[i] set is missing. The name arrays
+ * must outlive dw. */
+struct err *dw_find(struct dw *dw, const char *const *names, const bool *needed,
+		    size_t n) ERR_RESULT;
 
 /* Address of a variable (without the load bias); false when it is not there. */
 bool dw_variable(const struct dw *dw, const char *name, u64 *ret);
