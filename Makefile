@@ -34,7 +34,7 @@ UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(UNIT_SOURCES))
 SUPPORT_OBJECTS := $(patsubst tests/support/%.c,$(BUILD)/tests/support/%.o,$(wildcard tests/support/*.c))
 
 ifeq ($(V),0)
-say = @printf '  %-6s %s\n' $(1) $(2);
+say = @$(if $(findstring s,$(firstword -$(MAKEFLAGS))),:,printf '  %-6s %s\n' $(1) $(2));
 Q := @
 else
 say =
@@ -43,7 +43,7 @@ endif
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all test unit golden live lint format install clean help
+.PHONY: all test unit golden golden-update live lint format install clean help
 
 all: $(BUILD)/spanscope
 
@@ -78,8 +78,11 @@ unit: $(UNIT_TESTS) ## unit tests on synthetic cores
 golden: $(BUILD)/spanscope ## goldens on the shipped cores
 	$(Q)tests/golden/run $(BUILD)/spanscope
 
+golden-update: $(BUILD)/spanscope ## write what comes out into the goldens
+	$(Q)tests/golden/run --update $(BUILD)/spanscope
+
 live: $(BUILD)/spanscope ## live Go programs, every release
-	$(Q)scripts/with-core-pattern tests/live/live.py --spanscope $(BUILD)/spanscope
+	$(Q)scripts/with-core-pattern tests/live/live.py --spanscope $(BUILD)/spanscope $(LIVE_ARGS)
 
 lint: ## format, layers, docs, clang-tidy, cppcheck, shellcheck
 	$(Q)scripts/lint
@@ -95,6 +98,6 @@ clean: ## remove build/
 	rm -rf build
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 14
 
 -include $(shell find build/$(MODE) -name '*.d' 2>/dev/null)

@@ -16,6 +16,15 @@ static inline void cleanup_close(int *fd)
 		close(*fd);
 }
 
+/* The descriptor, out of the hands of its scope guard. */
+static inline int take_fd(int *fd)
+{
+	int taken = *fd;
+
+	*fd = -1;
+	return taken;
+}
+
 /* The variable is freed (closed) at the end of its scope. */
 #define AUTO_FREE __attribute__((cleanup(cleanup_free)))
 #define AUTO_CLOSE __attribute__((cleanup(cleanup_close)))

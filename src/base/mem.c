@@ -1,5 +1,7 @@
 #include "base/mem.h"
 
+#include "base/units.h"
+
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -77,12 +79,12 @@ u64 mem_peak(void)
 struct err *mem_charge(u64 bytes)
 {
 	u64 now = atomic_fetch_add(&used_bytes, bytes) + bytes;
+	char text[UNITS_BUF];
 
 	if (limit_bytes && now > limit_bytes) {
 		atomic_fetch_sub(&used_bytes, bytes);
-		return err_new(ERR_LIMIT,
-			       "more than %llu MiB of memory are needed; raise --max-memory",
-			       (unsigned long long)(limit_bytes >> 20));
+		return err_new(ERR_LIMIT, "more than %s of memory are needed; raise --max-memory",
+			       units_bytes((i64)limit_bytes, text));
 	}
 	if (now > peak_bytes)
 		peak_bytes = now;

@@ -39,8 +39,7 @@ struct err *os_file_open(const char *path, struct os_file *ret)
 	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	if (data == MAP_FAILED)
 		return err_os("%s: cannot be mapped", path);
-	*ret = (struct os_file){xstrdup(path), fd, data, (u64)st.st_size};
-	fd = -1;
+	*ret = (struct os_file){xstrdup(path), take_fd(&fd), data, (u64)st.st_size};
 	return NULL;
 }
 

@@ -40,7 +40,7 @@ static int unit_shift(const char *suffix)
 	if (!letter || letter == unit_letters)
 		return -1;
 	suffix++;
-	if (*suffix && strcasecmp(suffix, "B") && strcasecmp(suffix, "iB"))
+	if (*suffix && strcasecmp(suffix, "B") != 0 && strcasecmp(suffix, "iB") != 0)
 		return -1;
 	return (int)(letter - unit_letters) * 10;
 }
@@ -54,8 +54,9 @@ struct err *units_parse_bytes(const char *text, u64 *ret)
 	errno = 0;
 	value = strtod(text, &end);
 	shift = unit_shift(end);
-	if (end == text || errno || shift < 0 || !(value >= 0) || value > 9.0e18 ||
-	    !isdigit((unsigned char)*text))
+	/* strtod takes more than a decimal fraction: signs, exponents, 0x, inf. */
+	if (!isdigit((unsigned char)*text) || end != text + strspn(text, "0123456789.") || errno ||
+	    shift < 0 || value > 9.0e18)
 		return err_new(ERR_USAGE, "'%s' is no size; write it like 512M or 2GiB", text);
 	value *= (double)((u64)1 << shift);
 	if (value > 9.0e18)

@@ -64,6 +64,13 @@ static struct err *render(const struct doc *d, const struct opts *o, FILE *f)
 	return render_csv(d, f);
 }
 
+static int finish(FILE *f)
+{
+	if (f == stdout)
+		return fflush(f);
+	return fclose(f);
+}
+
 /* Writes to -o FILE or stdout; what a buffer could not deliver is an error too. */
 static struct err *write_result(const struct doc *d, const struct opts *o)
 {
@@ -74,7 +81,7 @@ static struct err *write_result(const struct doc *d, const struct opts *o)
 	if (!f)
 		return err_os("%s cannot be written", name);
 	err = render(d, o, f);
-	if (o->output ? fclose(f) != 0 : fflush(f) != 0)
+	if (finish(f) != 0)
 		err = err ? err : err_os("%s cannot be written", name);
 	return err;
 }

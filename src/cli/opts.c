@@ -226,7 +226,7 @@ struct err *opts_parse(int argc, char **argv, struct opts *ret)
 	if (ret->binary.none && ret->binary.given)
 		return err_new(ERR_USAGE, "--no-exe and an executable exclude each other");
 	if (!(ret->command->formats & ret->format))
-		return err_new(ERR_USAGE, "%s has no such format; see %s --help",
+		return err_new(ERR_USAGE, "%s has no such format; see spanscope %s --help",
 			       ret->command->name, ret->command->name);
 	if (ret->report.by_vma && strcmp(ret->command->name, "ledger") != 0)
 		return err_new(ERR_USAGE, "--by goes with ledger");

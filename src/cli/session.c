@@ -7,7 +7,7 @@
 static enum diag_code heap_diag(const struct session *s, const struct err *err)
 {
 	if (!*s->gort.rt.version.text)
-		return DIAG_NOT_GO;
+		return s->image.truncated ? DIAG_RUNTIME : DIAG_NOT_GO;
 	if (err->code == ERR_UNSUPPORTED)
 		return DIAG_RELEASE;
 	if (err->code == ERR_MISSING && !s->binary.match)

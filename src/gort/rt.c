@@ -191,8 +191,8 @@ static struct err *read_size_classes(struct rt *rt)
 
 	/* The variable's length is not a slot: the table ends where it stops to grow. */
 	while (n < GO_MAX_SIZE_CLASSES) {
-		struct err *err = image_read(rt->im, rt->globals[RT_G_SIZE_CLASSES] + 2 * n,
-					     &table[n], sizeof(table[n]));
+		va_t va = rt->globals[RT_G_SIZE_CLASSES] + n * sizeof(table[n]);
+		struct err *err = image_read(rt->im, va, &table[n], sizeof(table[n]));
 
 		err_free(err);
 		if (err || table[n] <= table[n - 1] || table[n] % 8 != 0)

@@ -22,7 +22,7 @@ enum {
 /* Copies n bits and clears the rest of the last word. The runtime allocates whole words. */
 static bool read_bits(const struct rt *rt, va_t va, unsigned n, u64 *out)
 {
-	unsigned words = (n + 63) / 64;
+	size_t words = (n + 63) / 64;
 	const u8 *p = image_view(rt->im, va, words * 8);
 	struct err *err = NULL;
 
@@ -48,11 +48,12 @@ static va_t mark_address(const struct rt *rt, const struct arenas *arenas, const
 static bool read_inline_marks(const struct rt *rt, va_t va, unsigned n, u64 *out)
 {
 	u8 bytes[SLOT_WORDS * 8] = {0};
+	size_t words = (n + 63) / 64;
 	struct err *err = image_read(rt->im, va, bytes, (n + 7) / 8);
 
-	memcpy(out, bytes, (n + 63) / 64 * 8);
+	memcpy(out, bytes, words * 8);
 	if (n % 64)
-		out[(n - 1) / 64] &= bits_low(n % 64);
+		out[words - 1] &= bits_low(n % 64);
 	err_free(err);
 	return !err;
 }

@@ -21,6 +21,7 @@ bool version_parse(const char *text, struct go_version *ret)
 {
 	struct go_version v = {0};
 	const char *p = text, *x;
+	unsigned long minor;
 	char *end;
 	size_t len;
 
@@ -28,7 +29,7 @@ bool version_parse(const char *text, struct go_version *ret)
 		p += 6;
 	if (strncmp(p, "go1.", 4) != 0 || !isdigit((unsigned char)p[4]))
 		return false;
-	v.minor = (unsigned)strtoul(p + 4, &end, 10);
+	minor = strtoul(p + 4, &end, 10);
 	if (end[0] == '.' && isdigit((unsigned char)end[1]))
 		v.patch = (unsigned)strtoul(end + 1, &end, 10);
 	len = strcspn(p, " ");
@@ -39,8 +40,9 @@ bool version_parse(const char *text, struct go_version *ret)
 		if (len && p[len - 1] == '-')
 			len--;
 	}
-	if (v.minor > 999 || len >= sizeof(v.text))
+	if (minor > 999 || len >= sizeof(v.text))
 		return false;
+	v.minor = (unsigned)minor;
 	memcpy(v.text, p, len);
 	v.text[len] = '\0';
 	*ret = v;
@@ -126,6 +128,27 @@ static bool search_vma(const struct image *im, const struct binary *bin, const s
 	return false;
 }
 
+/* Searches the executable's own file, for a core that is cut before its data. */
+static bool search_exe(const struct image *im, const struct binary *bin, struct go_version *ret)
+{
+	Elf64_Phdr ph;
+
+	for (u64 i = 0; bin->match && binary_phdr(bin, im, i, &ph); i++) {
+		const u8 *p;
+		u64 n;
+
+		if (ph.p_type != PT_LOAD || ph.p_offset >= bin->exe.size)
+			continue;
+		p = bin->exe.data + ph.p_offset;
+		n = MIN(ph.p_filesz, bin->exe.size - ph.p_offset);
+		for (u64 at = 0; at + BUILDINFO_BYTES <= n; at += BUILDINFO_ALIGN)
+			if (p[at] == 0xff && !memcmp(p + at, magic, sizeof(magic)) &&
+			    read_blob(im, bin, bin->bias + ph.p_vaddr + at, ret))
+				return true;
+	}
+	return false;
+}
+
 struct err *version_find(const struct image *im, const struct binary *bin, struct go_version *ret)
 {
 	/* The executable first; then libraries, for a Go runtime in a C process. */
@@ -138,5 +161,8 @@ struct err *version_find(const struct image *im, const struct binary *bin, struc
 			    own == (pass == 0) && search_vma(im, bin, v, ret))
 				return NULL;
 		}
-	return err_new(ERR_MISSING, "no Go build information in its data");
+	if (search_exe(im, bin, ret))
+		return NULL;
+	return err_new(ERR_MISSING, "no Go build information in %s",
+		       im->truncated ? "what is left of its data" : "its data");
 }

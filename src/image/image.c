@@ -72,17 +72,26 @@ const struct vma *image_vma(const struct image *im, va_t va)
 	return lo < im->vmas.n && im->vmas.v[lo].lo <= va ? &im->vmas.v[lo] : NULL;
 }
 
-const u8 *image_view(const struct image *im, va_t va, size_t n)
+/* Where n bytes of memory stand in the file, if one segment has them all. */
+static bool find_bytes(const struct image *im, va_t va, size_t n, u64 *off)
 {
 	const struct segment *seg = image_segment(im, va);
 	u64 skip;
 
 	if (!seg)
-		return NULL;
+		return false;
 	skip = va - seg->lo;
 	if (skip > seg->file_bytes || n > seg->file_bytes - skip)
-		return NULL;
-	return im->core.data + seg->off + skip;
+		return false;
+	*off = seg->off + skip;
+	return true;
+}
+
+const u8 *image_view(const struct image *im, va_t va, size_t n)
+{
+	u64 off;
+
+	return find_bytes(im, va, n, &off) ? im->core.data + off : NULL;
 }
 
 struct err *image_read(const struct image *im, va_t va, void *buf, size_t n)
@@ -107,11 +116,12 @@ struct err *image_read(const struct image *im, va_t va, void *buf, size_t n)
 
 bool image_u64(const struct image *im, va_t va, u64 *ret)
 {
-	const u8 *p = image_view(im, va, sizeof(*ret));
+	u64 off;
 
-	if (p)
-		memcpy(ret, p, sizeof(*ret));
-	return p || !image_read(im, va, ret, sizeof(*ret));
+	if (!find_bytes(im, va, sizeof(*ret), &off))
+		return !image_read(im, va, ret, sizeof(*ret));
+	memcpy(ret, im->core.data + off, sizeof(*ret));
+	return true;
 }
 
 va_t image_dumped_end(const struct image *im, va_t va)

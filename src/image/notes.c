@@ -21,9 +21,13 @@ static u64 get_u64(const u8 *p)
 	return v;
 }
 
+static u64 get_reg(const struct elf_note *note, size_t reg)
+{
+	return get_u64(note->desc + PRSTATUS_REGS + reg * 8);
+}
+
 static struct err *read_prstatus(struct image *im, struct diags *d, const struct elf_note *note)
 {
-	const u8 *regs = note->desc + PRSTATUS_REGS;
 	struct thread t;
 
 	if (note->desc_len < PRSTATUS_BYTES) {
@@ -32,9 +36,9 @@ static struct err *read_prstatus(struct image *im, struct diags *d, const struct
 		return NULL;
 	}
 	memcpy(&t.tid, note->desc + PRSTATUS_PID, sizeof(t.tid));
-	t.pc = get_u64(regs + REG_RIP * 8);
-	t.sp = get_u64(regs + REG_RSP * 8);
-	t.tls = get_u64(regs + REG_FS_BASE * 8);
+	t.pc = get_reg(note, REG_RIP);
+	t.sp = get_reg(note, REG_RSP);
+	t.tls = get_reg(note, REG_FS_BASE);
 	return array_push(&im->threads, t);
 }
 

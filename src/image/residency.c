@@ -167,28 +167,34 @@ static struct err *runs_by_holes(struct image *im, const struct piece *p)
 	return NULL;
 }
 
+/* Bytes of the hole at p->lo + done, up to the page where data begins; *data_end is where that
+ * data ends in the file. */
+static u64 hole_bytes(const struct image *im, const struct piece *p, u64 done, u64 *data_end)
+{
+	u64 pos = p->off + done, end = p->off + p->bytes;
+	u64 data = seek(im->core.fd, pos, end, SEEK_DATA);
+
+	*data_end = seek(im->core.fd, data, end, SEEK_HOLE);
+	return data == end ? end - pos : align_down(data - pos, PAGE_BYTES);
+}
+
 static struct err *runs_by_content(struct image *im, const struct piece *p)
 {
 	u64 done = 0, data_end = 0;
 
 	while (done < p->bytes) {
-		u64 n = MIN(PAGE_BYTES, p->bytes - done);
-		bool zero;
+		enum page_kind kind = PAGE_ZERO;
+		u64 n = 0;
 
-		/* Holes are zero whoever made them: skip to the page where data begins. */
-		if (p->off + done >= data_end) {
-			u64 data = seek(im->core.fd, p->off + done, p->off + p->bytes, SEEK_DATA);
-			u64 skip = align_down(data - (p->off + done), PAGE_BYTES);
-
-			data_end = seek(im->core.fd, data, p->off + p->bytes, SEEK_HOLE);
-			if (skip || data == p->off + p->bytes) {
-				TRY(add_run(&im->res, p->lo + done, PAGE_ZERO));
-				done = data == p->off + p->bytes ? p->bytes : done + skip;
-				continue;
-			}
+		/* Holes are zero whoever made them. */
+		if (p->off + done >= data_end)
+			n = hole_bytes(im, p, done, &data_end);
+		if (!n) {
+			n = MIN(PAGE_BYTES, p->bytes - done);
+			if (!is_zero(im->core.data + p->off + done, n))
+				kind = PAGE_NONZERO;
 		}
-		zero = is_zero(im->core.data + p->off + done, n);
-		TRY(add_run(&im->res, p->lo + done, zero ? PAGE_ZERO : PAGE_NONZERO));
+		TRY(add_run(&im->res, p->lo + done, kind));
 		done += n;
 	}
 	return NULL;

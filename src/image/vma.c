@@ -74,14 +74,9 @@ static struct err *merge(struct image *im, const file_entries *entries)
 		va_t seg_lo = seg ? MAX(seg->lo, pos) : UINT64_MAX;
 		va_t entry_lo = entry ? MAX(entry->lo, pos) : UINT64_MAX;
 		bool in_seg = seg && seg_lo <= entry_lo, in_entry = entry && entry_lo <= seg_lo;
-		va_t lo = MIN(seg_lo, entry_lo), hi;
+		va_t lo = MIN(seg_lo, entry_lo);
+		va_t hi = MIN(in_seg ? seg->hi : seg_lo, in_entry ? entry->hi : entry_lo);
 
-		if (in_seg && in_entry)
-			hi = MIN(seg->hi, entry->hi);
-		else if (in_seg)
-			hi = MIN(seg->hi, entry_lo);
-		else
-			hi = MIN(entry->hi, seg_lo);
 		TRY(add_vma(im, in_seg ? seg : NULL, in_entry ? entry : NULL, lo, hi));
 		pos = hi;
 		s += seg && seg->hi <= pos;
@@ -98,6 +93,7 @@ static struct vma *vma_at(struct image *im, va_t va)
 static void name_special(struct image *im)
 {
 	struct vma *v = im->auxv.vdso ? vma_at(im, im->auxv.vdso) : NULL;
+	va_t top;
 
 	if (v && v->kind == VMA_ANON) {
 		v->kind = VMA_VDSO;
@@ -108,7 +104,8 @@ static void name_special(struct image *im)
 		}
 	}
 	/* Both lie on the main thread's stack, above its first frame (fs/binfmt_elf.c). */
-	v = vma_at(im, im->auxv.execfn ? im->auxv.execfn : im->auxv.random);
+	top = im->auxv.execfn ? im->auxv.execfn : im->auxv.random;
+	v = top ? vma_at(im, top) : NULL;
 	if (v && v->kind == VMA_ANON)
 		v->kind = VMA_STACK;
 	v = vma_at(im, VSYSCALL_LO);

@@ -1,5 +1,7 @@
 #include "report/common.h"
 
+#include "base/units.h"
+
 #include <stdlib.h>
 
 void report_sizes(const struct columns *c, struct doc_value values[static REPORT_SIZE_COUNT])
@@ -20,11 +22,20 @@ const char *report_at_least(const struct columns *c)
 	return c->state[STATE_UNKNOWN] || c->evidence == EVIDENCE_NONZERO ? "at least " : "";
 }
 
+static char perm_letter(u8 perm, u8 bit, bool known, char letter)
+{
+	if (!known)
+		return '?';
+	if (perm & bit)
+		return letter;
+	return '-';
+}
+
 const char *report_perm(u8 perm, bool known, char buf[static 4])
 {
-	buf[0] = !known ? '?' : perm & PERM_R ? 'r' : '-';
-	buf[1] = !known ? '?' : perm & PERM_W ? 'w' : '-';
-	buf[2] = !known ? '?' : perm & PERM_X ? 'x' : '-';
+	buf[0] = perm_letter(perm, PERM_R, known, 'r');
+	buf[1] = perm_letter(perm, PERM_W, known, 'w');
+	buf[2] = perm_letter(perm, PERM_X, known, 'x');
 	buf[3] = '\0';
 	return buf;
 }
@@ -72,6 +83,19 @@ void report_total(struct doc *d, const struct ledger *l)
 	for (size_t i = 0; i < REPORT_SIZE_COUNT; i++)
 		doc_set(o, keys[i], v[i]);
 	doc_value(d, "evidence", doc_string(evidence_name(l->im->res.evidence)));
+}
+
+void report_headline(struct doc *d, const struct ledger *l)
+{
+	struct columns total = ledger_total(l);
+	char mapped[UNITS_BUF], resident[UNITS_BUF], unknown[UNITS_BUF];
+
+	doc_text(d, "%s%s of %s mapped were resident; of another %s the core does not tell (%s).",
+		 *report_at_least(&total) ? "At least " : "",
+		 units_bytes((i64)total.state[STATE_RESIDENT], resident),
+		 units_bytes((i64)total.virtual, mapped),
+		 units_bytes((i64)total.state[STATE_UNKNOWN], unknown),
+		 evidence_name(l->im->res.evidence));
 }
 
 void report_diagnostics(struct doc *d, const struct snapshot *s)

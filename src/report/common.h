@@ -18,6 +18,9 @@
 /* Fills the eight values. A column without evidence is null, never 0. */
 void report_sizes(const struct columns *c, struct doc_value values[static REPORT_SIZE_COUNT]);
 
+/* The answer in one line: how much was mapped, and what is known of it. */
+void report_headline(struct doc *d, const struct ledger *l);
+
 /* The `total` object and `evidence`, for programs. */
 void report_total(struct doc *d, const struct ledger *l);
 

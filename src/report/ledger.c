@@ -1,4 +1,3 @@
-#include "base/units.h"
 #include "report/common.h"
 
 static const struct doc_column class_columns[] = {
@@ -29,19 +28,6 @@ static struct doc_table *add_classes(struct doc *d, const struct ledger *l)
 			doc_hide(t, row);
 	}
 	return t;
-}
-
-/* The answer in one line: how much was mapped, and what is known of it. */
-static void add_headline(struct doc *d, const struct ledger *l)
-{
-	struct columns total = ledger_total(l);
-	char mapped[UNITS_BUF], resident[UNITS_BUF], unknown[UNITS_BUF];
-
-	doc_text(d, "%s of %s mapped were %sresident; of %s the core does not tell (evidence: %s).",
-		 units_bytes((i64)total.state[STATE_RESIDENT], resident),
-		 units_bytes((i64)total.virtual, mapped), report_at_least(&total),
-		 units_bytes((i64)total.state[STATE_UNKNOWN], unknown),
-		 evidence_name(l->im->res.evidence));
 }
 
 /* One line a run of anonymous memory that nobody claimed. */
@@ -110,7 +96,7 @@ static struct doc_table *add_by_vma(struct doc *d, const struct ledger *l)
 
 struct err *report_ledger(struct doc *d, const struct snapshot *s, const struct report_options *o)
 {
-	add_headline(d, s->ledger);
+	report_headline(d, s->ledger);
 	if (o->by_vma) {
 		d->csv_table = add_by_vma(d, s->ledger);
 	} else {

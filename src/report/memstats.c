@@ -1,18 +1,22 @@
 /* runtime.MemStats: what was walked is shown, the runtime's own counters stand beside it. */
 #include "report/common.h"
 
+#include "base/units.h"
 #include "gort/mstats.h"
 #include "gort/walk.h"
 
-static void add_checks(struct doc *d, const struct walk *w, const struct mstats *m)
+struct check {
+	const char *name;
+	u64 walked, counter;
+	bool bytes;
+};
+
+#define CHECK_COUNT 9
+
+static void fill_checks(struct check checks[static CHECK_COUNT], const struct walk *w,
+			const struct mstats *m)
 {
-	static const struct doc_column columns[] = {
-		{"name", "check"}, {"walked", "walked"}, {"counter", "counter"}, {"ok", "equal"}};
-	const struct {
-		const char *name;
-		u64 walked, counter;
-		bool bytes;
-	} checks[] = {
+	const struct check all[CHECK_COUNT] = {
 		{"HeapAlloc", w->heap_alloc, m->heap_alloc, true},
 		{"HeapObjects", w->heap_objects, m->heap_objects, false},
 		{"HeapInuse", w->heap_inuse, m->heap_inuse, true},
@@ -23,10 +27,34 @@ static void add_checks(struct doc *d, const struct walk *w, const struct mstats 
 		{"MCacheInuse", w->mcache_inuse, m->mcache_inuse, true},
 		{"BuckHashSys", w->buckhash, m->buckhash_sys, true},
 	};
+
+	memcpy(checks, all, sizeof(all));
+}
+
+static void add_headline(struct doc *d, const struct walk *w,
+			 const struct check checks[static CHECK_COUNT])
+{
+	char alloc[UNITS_BUF], inuse[UNITS_BUF], idle[UNITS_BUF], released[UNITS_BUF];
+	int equal = 0;
+
+	for (int i = 0; i < CHECK_COUNT; i++)
+		equal += checks[i].walked == checks[i].counter;
+	doc_text(d, "HeapAlloc %s in HeapInuse %s; HeapIdle %s, of it HeapReleased %s.",
+		 units_bytes((i64)w->heap_alloc, alloc), units_bytes((i64)w->heap_inuse, inuse),
+		 units_bytes((i64)w->heap_idle, idle),
+		 units_bytes((i64)w->heap_released, released));
+	doc_text(d, "%d of %d walked figures equal the runtime's own counters.", equal,
+		 CHECK_COUNT);
+}
+
+static void add_checks(struct doc *d, const struct check checks[static CHECK_COUNT])
+{
+	static const struct doc_column columns[] = {
+		{"name", "check"}, {"walked", "walked"}, {"counter", "counter"}, {"ok", "equal"}};
 	struct doc_table *t = doc_table(d, "checks", "Walked figures and the runtime's counters",
 					columns, COUNT_OF(columns));
 
-	for (size_t i = 0; i < COUNT_OF(checks); i++) {
+	for (size_t i = 0; i < CHECK_COUNT; i++) {
 		u64 a = checks[i].walked, b = checks[i].counter;
 		bool bytes = checks[i].bytes;
 
@@ -100,6 +128,7 @@ struct err *report_memstats(struct doc *d, const struct snapshot *s)
 {
 	struct walk walk;
 	struct mstats mstats;
+	struct check checks[CHECK_COUNT];
 
 	if (!s->gort) { /* the diagnostics say why */
 		doc_text(d, "No MemStats: the Go heap could not be read.");
@@ -108,7 +137,9 @@ struct err *report_memstats(struct doc *d, const struct snapshot *s)
 	}
 	walk_heap(s->gort, &walk);
 	TRY(mstats_read(s->gort, &mstats));
+	fill_checks(checks, &walk, &mstats);
+	add_headline(d, &walk, checks);
 	d->csv_object = add_memstats(d, &walk, &mstats);
-	add_checks(d, &walk, &mstats);
+	add_checks(d, checks);
 	return NULL;
 }

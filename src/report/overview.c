@@ -29,45 +29,63 @@ static void add_identity(struct doc *d, const struct snapshot *s)
 	doc_set(exe, "match", doc_string(exe_match_name(s->bin->match)));
 }
 
-/* "kernel core, holes kept: resident or swapped" and the like. */
+/* What the resident figures mean, in a line. */
 static const char *evidence_text(const struct image *im)
 {
 	switch (im->res.evidence) {
 	case EVIDENCE_POPULATED:
-		return "pages present, from the file's holes (swapped ones included)";
+		return "by the holes that the kernel left in the file; swapped pages count too";
 	case EVIDENCE_NONZERO:
-		return "pages with content, a lower bound: this file has no holes of the kernel's";
+		return "pages with content only: this file keeps no trace of absent pages";
 	case EVIDENCE_UNKNOWN:
 	case EVIDENCE_EXACT:
 	case EVIDENCE_MIXED:
 		break;
 	}
-	return evidence_name(im->res.evidence);
+	return "nothing in the file tells";
+}
+
+static const char *phase_text(const struct gort *gort)
+{
+	if (!gort)
+		return "";
+	return gort->rt.gcphase == GC_OFF ? ", no GC running" : ", in the middle of a GC";
+}
+
+#define PATH_WIDTH 76 /* a line is 100 columns */
+
+/* A path, its beginning left out where the line would get too long. */
+static struct doc_value short_path(struct doc *d, const char *path)
+{
+	size_t n = strlen(path);
+
+	return n <= PATH_WIDTH ? doc_string(path)
+			       : doc_printf(d, "...%s", path + n - (PATH_WIDTH - 3));
 }
 
 static void add_who(struct doc *d, const struct snapshot *s)
 {
-	const char *version = *s->version->text ? s->version->text : "no Go runtime";
+	const struct go_version *v = s->version;
 
 	doc_text(d, "%s", "");
-	doc_text(d, "Process   %s%s%s, linux/amd64%s%s", version,
-		 *s->version->experiments ? " X:" : "", s->version->experiments,
-		 s->gort ? ", GC " : "", s->gort ? rt_phase_name(&s->gort->rt) : "");
-	doc_text(d, "Core      %s (%s%s)", s->im->core.path, core_kind_name(s->im->kind),
-		 s->im->truncated ? ", truncated" : "");
+	doc_text(d, "Process   %s%s%s, linux/amd64%s", *v->text ? v->text : "no Go runtime",
+		 *v->experiments ? " X:" : "", v->experiments, phase_text(s->gort));
+	doc_text(d, "Core      %s (%s%s)", short_path(d, s->im->core.path).string,
+		 core_kind_name(s->im->kind), s->im->truncated ? ", truncated" : "");
 	if (s->bin->match)
-		doc_text(d, "Binary    %s (matched by %s)", s->bin->exe.path,
+		doc_text(d, "Binary    %s (%s)", short_path(d, s->bin->exe.path).string,
 			 exe_match_name(s->bin->match));
 	else
 		doc_text(d, "Binary    none");
-	doc_text(d, "Resident  %s: %s", evidence_name(s->im->res.evidence), evidence_text(s->im));
+	doc_text(d, "Resident  %s: %s", evidence_name(s->im->res.evidence),
+		 evidence_text(s->im));
 }
 
 /* Largest steps of the waterfall that are not live objects, for the headline. */
 static void largest_steps(const struct waterfall_step *steps, size_t n,
 			  const struct waterfall_step *top[static 3])
 {
-	memset(top, 0, 3 * sizeof(*top));
+	top[0] = top[1] = top[2] = NULL;
 	for (size_t i = 2; i < n; i++) {
 		const struct waterfall_step *s = &steps[i];
 
@@ -83,30 +101,36 @@ static void largest_steps(const struct waterfall_step *steps, size_t n,
 	}
 }
 
+static double percent(u64 part, u64 whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0.0;
+}
+
 static void add_headline(struct doc *d, const struct snapshot *s,
 			 const struct waterfall_step *steps, size_t n)
 {
 	struct columns total = ledger_total(s->ledger);
-	struct columns live = ledger_columns(s->ledger, CAT_HEAP_LIVE);
+	u64 resident = total.state[STATE_RESIDENT];
+	u64 live = ledger_columns(s->ledger, CAT_HEAP_LIVE).state[STATE_RESIDENT];
+	const char *at_least = *report_at_least(&total) ? "At least " : "";
 	const struct waterfall_step *top[3];
 	char all[UNITS_BUF], part[UNITS_BUF];
 
-	units_bytes((i64)total.state[STATE_RESIDENT], all);
+	units_bytes((i64)resident, all);
+	units_bytes((i64)live, part);
 	if (s->gort)
-		doc_text(d, "%s%s resident, %s of it live Go objects (%.0f %%).",
-			 *report_at_least(&total) ? "At least " : "", all,
-			 units_bytes((i64)live.state[STATE_RESIDENT], part),
-			 total.state[STATE_RESIDENT] ? 100.0 * (double)live.state[STATE_RESIDENT] /
-							       (double)total.state[STATE_RESIDENT]
-						     : 0.0);
+		doc_text(d, "%s%s resident; %s (%.0f %%) of it is live Go objects. Largest of the rest:",
+			 at_least, all, part, percent(live, resident));
 	else
-		doc_text(d, "%s%s resident; the Go heap in it could not be read.",
-			 *report_at_least(&total) ? "At least " : "", all);
+		doc_text(d, "%s%s resident; %s. Largest parts:", at_least, all,
+			 *s->version->text ? "the Go heap in it could not be read"
+					   : "no Go runtime was found in it");
 	largest_steps(steps, n, top);
 	for (int k = 0; k < 3; k++)
 		if (top[k] && top[k]->bytes > 0 &&
-		    (u64)top[k]->bytes >= total.state[STATE_RESIDENT] / SHARE_DIVISOR)
-			doc_text(d, "  %10s  %s", units_bytes(top[k]->bytes, part), top[k]->title);
+		    (u64)top[k]->bytes >= resident / SHARE_DIVISOR)
+			doc_text(d, "  %10s  %3.0f %%  %s", units_bytes(top[k]->bytes, part),
+				 percent((u64)top[k]->bytes, resident), top[k]->title);
 }
 
 static void add_waterfall(struct doc *d, const struct waterfall_step *steps, size_t n)
@@ -120,7 +144,7 @@ static void add_waterfall(struct doc *d, const struct waterfall_step *steps, siz
 		size_t row = doc_row(t, doc_string(steps[i].id), doc_delta(steps[i].bytes),
 				     doc_delta(steps[i].cumulative), doc_string(steps[i].title));
 
-		if (steps[i].bytes == 0 && i + 1 < n)
+		if (steps[i].bytes == 0)
 			doc_hide(t, row);
 	}
 }
@@ -155,7 +179,7 @@ static void add_classes(struct doc *d, const struct ledger *l)
 	}
 }
 
-/* Mapped files are not in a core: what they hold in memory has to be said in words. */
+/* What the sum leaves open has to be said in words. */
 static void add_unknown(struct doc *d, const struct ledger *l)
 {
 	struct columns total = ledger_total(l);
@@ -164,16 +188,14 @@ static void add_unknown(struct doc *d, const struct ledger *l)
 	if (!total.state[STATE_UNKNOWN])
 		return;
 	doc_text(d, "%s", "");
-	doc_text(d,
-		 "Of %s more the core does not tell whether it was resident (mostly: `spanscope "
-		 "vmas`).",
+	doc_text(d, "Of another %s the core does not tell whether it was resident: see `spanscope vmas`.",
 		 units_bytes((i64)total.state[STATE_UNKNOWN], unknown));
 }
 
 struct err *report_overview(struct doc *d, const struct snapshot *s)
 {
 	struct waterfall_step steps[WATERFALL_MAX];
-	size_t n = waterfall_steps(s->ledger, steps);
+	size_t n = waterfall_steps(s, steps);
 
 	add_headline(d, s, steps, n);
 	add_identity(d, s);

@@ -37,8 +37,10 @@ struct err *report_vmas(struct doc *d, const struct snapshot *s)
 		{"owner", "most of it"}, {"offset", NULL}, {"evidence", NULL}, {"file", "backing"},
 	};
 	const struct image *im = s->im;
-	struct doc_table *t = doc_table(d, "vmas", "Mappings", columns, COUNT_OF(columns));
+	struct doc_table *t;
 
+	report_headline(d, s->ledger);
+	t = doc_table(d, "vmas", "Mappings", columns, COUNT_OF(columns));
 	for (size_t i = 0; i < im->vmas.n; i++) {
 		const struct vma *vma = &im->vmas.v[i];
 		struct doc_value v[COUNT_OF(columns)];

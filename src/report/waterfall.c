@@ -8,9 +8,9 @@ static const struct {
 	const char *id, *title;
 	enum category classes[8];
 } groups[] = {
-	{"fresh", "objects allocated since the last GC, dead or alive", {CAT_HEAP_FRESH, LAST}},
-	{"dead", "garbage that is not swept yet", {CAT_HEAP_DEAD, LAST}},
-	{"undecided", "objects that the running GC has not reached", {CAT_HEAP_UNDECIDED, LAST}},
+	{"fresh", "objects allocated since, dead or alive (HeapAlloc)", {CAT_HEAP_FRESH, LAST}},
+	{"dead", "garbage that is not swept yet (HeapAlloc)", {CAT_HEAP_DEAD, LAST}},
+	{"undecided", "objects that the running GC has not reached (HeapAlloc)", {CAT_HEAP_UNDECIDED, LAST}},
 	{"free", "free slots in spans in use (HeapInuse-HeapAlloc)", {CAT_HEAP_FREE, LAST}},
 	{"tail", "span ends and in-span bitmaps (HeapInuse-HeapAlloc)", {CAT_HEAP_TAIL, LAST}},
 	{"stack",
@@ -20,7 +20,7 @@ static const struct {
 	{"idle_released",
 	 "pages given back, still there (HeapReleased)",
 	 {CAT_IDLE_RELEASED, CAT_ARENA_UNUSED, LAST}},
-	{"meta", "the runtime's own structures (MSpan, MCache, GC, OtherSys)", {LAST}},
+	{"meta", "the runtime's own structures (GCSys, MSpanSys, OtherSys...)", {LAST}},
 	{"binary",
 	 "the executable's code and variables",
 	 {CAT_BINARY_TEXT, CAT_BINARY_RODATA, CAT_BINARY_PCLNTAB, CAT_BINARY_RELRO, CAT_BINARY_DATA,
@@ -30,7 +30,7 @@ static const struct {
 	{"file",
 	 "mapped files and shared memory (RssFile, RssShmem)",
 	 {CAT_FILE_EXEC, CAT_FILE_LIB, CAT_FILE_DATA, CAT_SHM, LAST}},
-	{"anon", "memory that the program mapped outside Go", {CAT_ANON, LAST}},
+	{"anon", "private memory mapped outside Go (cgo, mmap)", {CAT_ANON, LAST}},
 	{"unattributed", "small rests", {CAT_UNATTRIBUTED, LAST}},
 	{"kernel",
 	 "the kernel's pages",
@@ -57,17 +57,34 @@ static i64 group_bytes(const struct ledger *l, size_t g)
 	return sum;
 }
 
-size_t waterfall_steps(const struct ledger *l, struct waterfall_step steps[static WATERFALL_MAX])
+/* Where the Go heap was not read it is among the anonymous memory. */
+static const char *group_title(const struct snapshot *s, size_t g)
 {
+	if (groups[g].classes[0] != CAT_ANON || s->gort)
+		return groups[g].title;
+	return *s->version->text ? "private anonymous memory, the Go heap included"
+				 : "private anonymous memory";
+}
+
+static const char *absent_title(const struct ledger *l)
+{
+	return l->im->res.evidence == EVIDENCE_NONZERO ? "of these not known to be in memory"
+						       : "of these not in memory";
+}
+
+size_t waterfall_steps(const struct snapshot *s,
+		       struct waterfall_step steps[static WATERFALL_MAX])
+{
+	const struct ledger *l = s->ledger;
 	i64 live = (i64)ledger_columns(l, CAT_HEAP_LIVE).virtual, sum = 0;
 	size_t n = 0;
 
 	steps[n++] = (struct waterfall_step){
-		"live", "objects the last GC found reachable (part of HeapAlloc)", live, 0};
-	steps[n++] = (struct waterfall_step){"live_absent", "of these not in memory",
+		"live", "objects that the last GC found reachable (HeapAlloc)", live, 0};
+	steps[n++] = (struct waterfall_step){"live_absent", absent_title(l),
 					     resident(l, CAT_HEAP_LIVE) - live, 0};
 	for (size_t g = 0; g < COUNT_OF(groups); g++)
-		steps[n++] = (struct waterfall_step){groups[g].id, groups[g].title,
+		steps[n++] = (struct waterfall_step){groups[g].id, group_title(s, g),
 						     group_bytes(l, g), 0};
 	for (size_t i = 0; i < n; i++) {
 		sum += steps[i].bytes;

@@ -2,7 +2,7 @@
 #ifndef REPORT_WATERFALL_H
 #define REPORT_WATERFALL_H
 
-#include "ledger/ledger.h"
+#include "report/report.h"
 
 struct waterfall_step {
 	const char *id;
@@ -14,6 +14,7 @@ struct waterfall_step {
 
 /* Fills the steps; the last cumulative figure is the ledger's resident total, to the byte.
  * Returns their number. */
-size_t waterfall_steps(const struct ledger *l, struct waterfall_step steps[static WATERFALL_MAX]);
+size_t waterfall_steps(const struct snapshot *s,
+		       struct waterfall_step steps[static WATERFALL_MAX]);
 
 #endif

@@ -256,8 +256,11 @@ static bool type_of(Dwarf_Die *die, Dwarf_Die *ret)
 /* Whether a member is called `name`, its package prefix aside. */
 static bool member_is(const char *member, const char *name, size_t len)
 {
-	size_t n = member ? strlen(member) : 0;
+	size_t n;
 
+	if (!member)
+		return false;
+	n = strlen(member);
 	if (n < len || memcmp(member + n - len, name, len) != 0)
 		return false;
 	return n == len || member[n - len - 1] == '.';

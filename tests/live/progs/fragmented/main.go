@@ -3,15 +3,20 @@
 package main
 
 import (
+	"flag"
 	"runtime/debug"
 
 	"spanscope.test/progs/truth"
 )
 
+// Of a hundred small nodes there is one big one.
 const (
-	smallNodes, smallKeep = 2000000, 128
-	bigNodes, bigKeep     = 20000, 8
+	smallKeep = 128
+	bigShare  = 100
+	bigKeep   = 8
 )
+
+var nodes = flag.Int("nodes", 2000000, "small nodes to allocate")
 
 type smallNode struct {
 	next *smallNode
@@ -33,14 +38,14 @@ func main() {
 	truth.Start()
 	// A collection in between would let later nodes fill the gaps of the earlier ones.
 	percent := debug.SetGCPercent(-1)
-	for i := 0; i < smallNodes; i++ {
+	for i := 0; i < *nodes; i++ {
 		lastSmall = &smallNode{}
 		lastSmall.data[0] = 1
 		if i%smallKeep == 0 {
 			small = append(small, lastSmall)
 		}
 	}
-	for i := 0; i < bigNodes; i++ {
+	for i := 0; i < *nodes/bigShare; i++ {
 		lastBig = &bigNode{}
 		lastBig.data[0] = 1
 		if i%bigKeep == 0 {
