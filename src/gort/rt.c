@@ -95,7 +95,7 @@ static struct err *resolve_fields(struct rt *rt, const struct dw *dw)
 					       field_table[f].root, field_table[f].path);
 			*slot = (struct slot){(i64)field.offset, field.size, field.count};
 		} else if (field_table[f].required) {
-			return err_new(ERR_MISSING, "DWARF has no field %s of %s",
+			return err_new(ERR_UNSUPPORTED, "DWARF has no field %s of %s",
 				       field_table[f].path, field_table[f].root);
 		}
 	}
@@ -132,7 +132,7 @@ static struct err *resolve_globals(struct rt *rt, const struct dw *dw, va_t bias
 		    (names[len] && dw_variable(dw, names + len + 1, &addr)))
 			rt->globals[g] = addr + bias;
 		else if (global_table[g].required)
-			return err_new(ERR_MISSING, "DWARF has no variable %s", names);
+			return err_new(ERR_UNSUPPORTED, "DWARF has no variable %s", names);
 	}
 	return NULL;
 }

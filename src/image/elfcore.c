@@ -170,6 +170,8 @@ struct err *elfcore_read(struct image *im, struct diags *d, struct note_range *n
 	TRY(check_core(e, &eh));
 	count = elf_phdr_count(e, &eh);
 	*note_count = 0;
+	if (eh.e_phnum == PN_XNUM) /* the number stands at the end of the file */
+		im->expected_bytes = va_plus(eh.e_shoff, sizeof(Elf64_Shdr));
 	TRY(scan_phdrs(im, d, &eh, count, notes, note_count, &scan));
 	if (im->expected_bytes > im->core.size) {
 		im->truncated = true;

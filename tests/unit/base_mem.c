@@ -35,7 +35,7 @@ static void test_limit_is_named(void **state)
 {
 	(void)state;
 	mem_set_limit((u64)64 << 20);
-	assert_err(mem_charge((u64)65 << 20), ERR_LIMIT, "more than 64 MiB");
+	assert_err(mem_charge((u64)65 << 20), ERR_LIMIT, "more than 64");
 }
 
 static void test_grow(void **state)
