@@ -43,7 +43,7 @@ endif
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all test unit golden golden-update live lint format install clean help
+.PHONY: all test unit golden golden-update live layouts layouts-check lint format install clean help
 
 all: $(BUILD)/spanscope
 
@@ -73,7 +73,8 @@ test: ## all tests (scripts/test installs what they need first)
 	scripts/test
 
 unit: $(UNIT_TESTS) ## unit tests on synthetic cores
-	$(Q)scripts/run-units $(UNIT_TESTS)
+	$(Q)scripts/unpack-testdata build/testdata
+	$(Q)SPANSCOPE_TESTDATA=build/testdata scripts/run-units $(UNIT_TESTS)
 
 golden: $(BUILD)/spanscope ## goldens on the shipped cores
 	$(Q)tests/golden/run $(BUILD)/spanscope
@@ -83,6 +84,15 @@ golden-update: $(BUILD)/spanscope ## write what comes out into the goldens
 
 live: $(BUILD)/spanscope ## live Go programs, every release
 	$(Q)scripts/with-core-pattern tests/live/live.py --spanscope $(BUILD)/spanscope $(LIVE_ARGS)
+
+$(BUILD)/gen-layouts: scripts/gen-layouts.c $(BUILD)/libspanscope.a
+	$(call say,LINK,$@)$(CC) $(CPPFLAGS) $(LIB_CFLAGS) $(ALL_CFLAGS) $(LDFLAGS_$(MODE)) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+layouts: $(BUILD)/gen-layouts ## make the built-in layouts anew from the toolchains
+	$(Q)scripts/gen-layouts $(BUILD)
+
+layouts-check: $(BUILD)/gen-layouts ## compare the built-in layouts with the toolchains
+	$(Q)scripts/gen-layouts $(BUILD) --check
 
 lint: ## format, layers, docs, clang-tidy, cppcheck, shellcheck
 	$(Q)scripts/lint

@@ -86,24 +86,34 @@ static struct err *write_result(const struct doc *d, const struct opts *o)
 	return err;
 }
 
-static enum exit_status report(const struct session *s, const struct opts *o)
+/* A check that could not run weighs more than one that does not hold, and that more than other
+ * gaps: they are most likely what it found. */
+static enum exit_status outcome(const struct report *r, const struct diags *d, bool strict)
+{
+	if (!r->partial && r->fired)
+		return EXIT_FIRED;
+	if (!r->partial && !diag_is_partial(d))
+		return EXIT_DONE;
+	return strict ? EXIT_NOTHING : EXIT_PART;
+}
+
+static enum exit_status make_report(const struct session *s, const struct opts *o)
 {
 	struct snapshot snapshot = session_snapshot(s);
 	struct doc doc = {0};
+	struct report r = {.doc = &doc, .snapshot = &snapshot, .options = o->report};
 	char schema[64];
 	struct err *err;
 
 	snprintf(schema, sizeof(schema), "spanscope/%s/1", o->command->name);
 	doc_value(&doc, "schema", doc_string(schema));
-	err = o->command->run(&doc, &snapshot, &o->report);
+	err = o->command->run(&r);
 	if (!err) {
 		report_diagnostics(&doc, &snapshot);
 		err = write_result(&doc, o);
 	}
 	doc_fini(&doc);
-	if (err)
-		return fail(err);
-	return diag_is_partial(&s->diags) ? EXIT_PART : EXIT_DONE;
+	return err ? fail(err) : outcome(&r, &s->diags, o->strict);
 }
 
 static enum exit_status analyse(const struct opts *o)
@@ -116,9 +126,7 @@ static enum exit_status analyse(const struct opts *o)
 		status = fail(err);
 	} else {
 		warn_of_gaps(&s->diags);
-		status = report(s, o);
-		if (status == EXIT_PART && o->strict)
-			status = EXIT_NOTHING;
+		status = make_report(s, o);
 	}
 	log_verbose("own memory at most %llu KiB", (unsigned long long)(mem_peak() >> 10));
 	session_close(s);

@@ -7,32 +7,6 @@
 #include <getopt.h>
 #include <string.h>
 
-static struct err *run_overview(struct doc *d, const struct snapshot *s,
-				const struct report_options *o)
-{
-	(void)o;
-	return report_overview(d, s);
-}
-
-static struct err *run_ledger(struct doc *d, const struct snapshot *s,
-			      const struct report_options *o)
-{
-	return report_ledger(d, s, o);
-}
-
-static struct err *run_vmas(struct doc *d, const struct snapshot *s, const struct report_options *o)
-{
-	(void)o;
-	return report_vmas(d, s);
-}
-
-static struct err *run_memstats(struct doc *d, const struct snapshot *s,
-				const struct report_options *o)
-{
-	(void)o;
-	return report_memstats(d, s);
-}
-
 static const struct command commands[] = {
 #define CMD(name, summary, needs, formats, run) {#name, summary, needs, formats, run},
 #include "cli/commands.def"

@@ -22,7 +22,7 @@ enum exit_status {
 struct command {
 	const char *name, *summary;
 	unsigned needs, formats;
-	struct err *(*run)(struct doc *d, const struct snapshot *s, const struct report_options *o);
+	struct err *(*run)(struct report *r);
 };
 
 struct opts {

@@ -1,7 +1,7 @@
 /* Guard for walking a linked list of the target, which may be damaged into a cycle.
  *
- * Brent's method: remember one node, move it at powers of two. A cycle is noticed within twice
- * its length; no memory is needed. */
+ * Brent's method: remember one node, move it at powers of two. The walk ends within three times
+ * the number of its nodes; no memory is needed. */
 #ifndef GORT_LIST_H
 #define GORT_LIST_H
 

@@ -12,7 +12,7 @@
 
 /* Sum of the three deltas, and of the corrections. */
 struct totals {
-	u64 in_stacks, in_work_bufs, in_ptr_scalar_bits, released, in_heap;
+	u64 in_stacks, in_work_bufs, in_ptr_scalar_bits, committed, released, in_heap;
 	u64 tiny, large_alloc, large_allocs, large_free, large_frees;
 	u64 mallocs[GO_MAX_SIZE_CLASSES], frees[GO_MAX_SIZE_CLASSES];
 };
@@ -42,6 +42,7 @@ static struct err *add_array(const struct rt *rt, va_t delta, enum rt_field f, u
 
 static struct err *add_delta(const struct rt *rt, va_t delta, struct totals *t)
 {
+	TRY(add_field(rt, delta, RT_DELTA_COMMITTED, &t->committed));
 	TRY(add_field(rt, delta, RT_DELTA_RELEASED, &t->released));
 	TRY(add_field(rt, delta, RT_DELTA_IN_HEAP, &t->in_heap));
 	TRY(add_field(rt, delta, RT_DELTA_IN_STACKS, &t->in_stacks));
@@ -116,6 +117,7 @@ static void set_objects(const struct rt *rt, const struct totals *t, struct msta
 		freed += t->frees[i] * rt->size_class_bytes[i];
 		m->mallocs += t->mallocs[i];
 		m->frees += t->frees[i];
+		m->class_objects[i] = t->mallocs[i] - t->frees[i];
 		if (i < MSTATS_BY_SIZE) {
 			m->by_size[i].size = rt->size_class_bytes[i];
 			m->by_size[i].mallocs = t->mallocs[i];
@@ -204,9 +206,13 @@ static struct err *set_gauges(const struct rt *rt, const struct totals *t, struc
 	m->heap_idle = p.free + p.released;
 	m->heap_released = p.released;
 	m->heap_sys = m->heap_inuse + m->heap_idle;
+	m->work_bufs = t->in_work_bufs + t->in_ptr_scalar_bits;
+	m->stats_committed = t->committed;
+	m->stats_in_heap = t->in_heap;
+	m->stats_released = t->released;
 	m->stack_inuse = t->in_stacks;
 	m->stack_sys = t->in_stacks + stacks_sys;
-	m->gc_sys = gc_misc_sys + t->in_work_bufs + t->in_ptr_scalar_bits;
+	m->gc_sys = gc_misc_sys + m->work_bufs;
 	m->sys = m->heap_sys + m->stack_sys + m->mspan_sys + m->mcache_sys + m->buckhash_sys +
 		 m->gc_sys + m->other_sys;
 	m->next_gc = heap_goal(rt, &p);

@@ -21,6 +21,11 @@ struct mstats {
 	struct {
 		u64 size, mallocs, frees;
 	} by_size[MSTATS_BY_SIZE];
+
+	/* Not in runtime.MemStats, but kept by the runtime in the same place. */
+	u64 class_objects[GO_MAX_SIZE_CLASSES]; /* mallocs minus frees, by size class */
+	u64 work_bufs;                          /* GC work buffers and pointer bits */
+	u64 stats_committed, stats_in_heap, stats_released;
 };
 
 struct err *mstats_read(const struct gort *gort, struct mstats *ret) ERR_RESULT;

@@ -10,15 +10,6 @@
 enum { REQ = 1, OPT = 0 };
 
 static const struct {
-	const char *root, *path;
-	bool required;
-} field_table[RT_FIELD_COUNT] = {
-#define F(id, root, path, need) [RT_##id] = {root, path, need},
-#include "gort/fields.def"
-#undef F
-};
-
-static const struct {
 	const char *names;
 	bool required;
 } global_table[RT_GLOBAL_COUNT] = {
@@ -42,7 +33,7 @@ struct err *rt_slice(const struct rt *rt, va_t va, u64 limit, struct go_slice *r
 
 	TRY(image_read(rt->im, va, &s, sizeof(s)));
 	if (s.len > s.cap || s.cap > limit)
-		return err_new(ERR_LIMIT, "slice at 0x%llx has length %llu, capacity %llu",
+		return err_new(ERR_FORMAT, "slice at 0x%llx has length %llu, capacity %llu",
 			       (unsigned long long)va, (unsigned long long)s.len,
 			       (unsigned long long)s.cap);
 	*ret = s;
@@ -67,8 +58,8 @@ struct wanted {
 static void collect_wanted(struct wanted *w)
 {
 	for (int f = 0; f < RT_FIELD_COUNT; f++) {
-		w->names[w->n] = field_table[f].root;
-		w->needed[w->n++] = field_table[f].required;
+		w->names[w->n] = layout_field_root((enum rt_field)f);
+		w->needed[w->n++] = layout_field_required((enum rt_field)f);
 	}
 	for (int g = 0; g < RT_GLOBAL_COUNT; g++) {
 		const char *names = global_table[g].names;
@@ -79,45 +70,6 @@ static void collect_wanted(struct wanted *w)
 		if (names[len])
 			w->names[w->n++] = names + len + 1;
 	}
-}
-
-static struct err *resolve_fields(struct rt *rt, const struct dw *dw)
-{
-	for (int f = 0; f < RT_FIELD_COUNT; f++) {
-		struct slot *slot = &rt->slots[f];
-		struct dw_field field;
-
-		*slot = (struct slot){.offset = -1};
-		if (dw_field(dw, field_table[f].root, field_table[f].path, &field)) {
-			/* Nothing of the runtime is larger than the 32 MB arena map. */
-			if (field.offset > (1u << 26) || field.size > (1u << 26))
-				return err_new(ERR_FORMAT, "DWARF: %s.%s is out of bounds",
-					       field_table[f].root, field_table[f].path);
-			*slot = (struct slot){(i64)field.offset, field.size, field.count};
-		} else if (field_table[f].required) {
-			return err_new(ERR_UNSUPPORTED, "DWARF has no field %s of %s",
-				       field_table[f].path, field_table[f].root);
-		}
-	}
-	return NULL;
-}
-
-/* A record field must lie inside its record. */
-static struct err *check_fields(const struct rt *rt)
-{
-	for (int f = 0, whole = -1; f < RT_FIELD_COUNT; f++) {
-		const struct slot *slot = &rt->slots[f];
-
-		if (!*field_table[f].path)
-			whole = f;
-		if (whole < 0 || strcmp(field_table[f].root, field_table[whole].root) != 0 ||
-		    slot->offset < 0)
-			continue;
-		if ((u64)slot->offset + slot->size > rt->slots[whole].size)
-			return err_new(ERR_FORMAT, "DWARF: %s.%s lies outside its structure",
-				       field_table[f].root, field_table[f].path);
-	}
-	return NULL;
 }
 
 static struct err *resolve_globals(struct rt *rt, const struct dw *dw, va_t bias)
@@ -148,9 +100,9 @@ static struct err *resolve(struct rt *rt, const struct binary *bin)
 	if (!err)
 		err = dw_find(dw, w.names, w.needed, w.n);
 	if (!err)
-		err = resolve_fields(rt, dw);
+		err = layout_from_dwarf(dw, rt->slots);
 	if (!err)
-		err = check_fields(rt);
+		err = layout_complete(rt->slots, &rt->version, rt->d);
 	if (!err)
 		err = resolve_globals(rt, dw, bin->bias);
 	dw_close(dw);
@@ -215,19 +167,44 @@ static struct err *read_state(struct rt *rt)
 	return read_size_classes(rt);
 }
 
+/* The release decides what the structures mean, and whether they are read at all. */
+static struct err *check_release(struct rt *rt)
+{
+	rt->dialect = dialect_of(&rt->version);
+	if (dialect_support(&rt->version) == RELEASE_UNREAD)
+		return err_new(ERR_UNSUPPORTED, "%s: the heap of %s is read", rt->version.text,
+			       dialect_supported_text());
+	return NULL;
+}
+
+static struct err *check_and_read(struct rt *rt)
+{
+	TRY(err_wrap(check_self(rt), "the runtime's heap"));
+	return err_wrap(read_state(rt), "the runtime's state");
+}
+
 struct err *rt_attach(struct rt *rt, const struct image *im, const struct binary *bin,
 		      struct diags *d)
 {
 	rt->im = im;
 	rt->d = d;
 	TRY(version_find(im, bin, &rt->version));
-	rt->dialect = dialect_of(&rt->version);
-	if (dialect_support(&rt->version) == RELEASE_UNREAD)
-		return err_new(ERR_UNSUPPORTED, "%s: the heap of %s is read", rt->version.text,
-			       dialect_supported_text());
+	TRY(check_release(rt));
 	if (bin->match == EXE_NONE)
 		return err_new(ERR_MISSING, "no executable");
 	TRY(resolve(rt, bin));
-	TRY(err_wrap(check_self(rt), "the runtime's heap"));
-	return err_wrap(read_state(rt), "the runtime's state");
+	return check_and_read(rt);
+}
+
+struct err *rt_attach_layout(struct rt *rt, const struct image *im, const struct go_version *v,
+			     const va_t globals[static RT_GLOBAL_COUNT], struct diags *d)
+{
+	rt->im = im;
+	rt->d = d;
+	rt->version = *v;
+	TRY(check_release(rt));
+	if (!layout_from_table(v, rt->slots))
+		return err_new(ERR_MISSING, "no layout of %s is built in", v->text);
+	memcpy(rt->globals, globals, sizeof(rt->globals));
+	return check_and_read(rt);
 }

@@ -6,29 +6,16 @@
 
 #include "base/diag.h"
 #include "gort/dialect.h"
+#include "gort/layout.h"
 #include "gort/version.h"
 #include "image/binary.h"
 #include "image/image.h"
-
-enum rt_field {
-#define F(id, root, path, need) RT_##id,
-#include "gort/fields.def"
-#undef F
-	RT_FIELD_COUNT,
-};
 
 enum rt_global {
 #define G(id, name, need) RT_G_##id,
 #include "gort/globals.def"
 #undef G
 	RT_GLOBAL_COUNT,
-};
-
-/* Where a field is in its structure. A release that lacks it has offset -1. */
-struct slot {
-	i64 offset;
-	u64 size;  /* of the field */
-	u64 count; /* of elements, for arrays */
 };
 
 #define GC_OFF 0 /* runtime.gcphase: _GCoff, _GCmark, _GCmarktermination (mgc.go) */
@@ -51,6 +38,11 @@ struct rt {
  * error says why the heap cannot be read; rt->version is set as far as it is known. */
 struct err *rt_attach(struct rt *rt, const struct image *im, const struct binary *bin,
 		      struct diags *d) ERR_RESULT;
+
+/* Same without an executable: the built-in layout of a release, and globals found elsewhere. */
+struct err *rt_attach_layout(struct rt *rt, const struct image *im, const struct go_version *v,
+			     const va_t globals[static RT_GLOBAL_COUNT],
+			     struct diags *d) ERR_RESULT;
 
 /* "off", "mark" or "marktermination". */
 const char *rt_phase_name(const struct rt *rt);

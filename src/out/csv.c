@@ -67,14 +67,16 @@ static void put_header(const struct doc_table *t, const char **separator, FILE *
 	}
 }
 
-/* Writes the cells of one row; a nested table follows with a line of its own for each row. */
+/* Writes the cells of one row, empty ones for a row that is not there. A nested table follows
+ * with a line of its own for each row. */
 static void put_row(const struct doc_table *t, size_t row, const char *separator, FILE *f)
 {
 	for (size_t c = 0; c < t->column_count; c++) {
 		if (!t->columns[c].key || has_subtable(t, c))
 			continue;
 		fputs(separator, f);
-		put_value(&t->cells.v[row * t->column_count + c], f);
+		if (row < t->hidden.n)
+			put_value(&t->cells.v[row * t->column_count + c], f);
 		separator = ",";
 	}
 }
@@ -88,10 +90,13 @@ static void put_table(const struct doc_table *t, FILE *f)
 	fputc('\n', f);
 	for (size_t r = 0; r < t->hidden.n; r++) {
 		const struct doc_table *nested = NULL;
+		size_t lines = 1; /* a row with nothing nested in it is not lost */
 
 		if (has_subtable(t, last))
 			nested = t->cells.v[r * t->column_count + last].table;
-		for (size_t n = 0; n < (nested ? nested->hidden.n : 1); n++) {
+		if (nested && nested->hidden.n)
+			lines = nested->hidden.n;
+		for (size_t n = 0; n < lines; n++) {
 			put_row(t, r, "", f);
 			if (nested)
 				put_row(nested, n, ",", f);
@@ -114,6 +119,8 @@ static void put_object(const struct doc_object *o, FILE *f)
 					(unsigned long long)field->value.list.v[k]);
 		} else if (field->value.type == DOC_TABLE) {
 			for (size_t k = 0; k < t->cells.n; k++) {
+				if (!t->columns[k % t->column_count].key)
+					continue;
 				fprintf(f, "%s[%zu].%s,", field->key, k / t->column_count,
 					t->columns[k % t->column_count].key);
 				put_value(&t->cells.v[k], f);

@@ -14,7 +14,7 @@ static const char *value_text(const struct doc_value *v, const struct render_opt
 		return v->string;
 	case DOC_BYTES:
 		if (!o->exact_bytes)
-			return units_bytes((i64)v->u, buf);
+			return units_bytes((i64)MIN(v->u, INT64_MAX), buf);
 		snprintf(buf, CELL_BUF, "%llu", (unsigned long long)v->u);
 		return buf;
 	case DOC_DELTA:
@@ -42,11 +42,34 @@ static const char *value_text(const struct doc_value *v, const struct render_opt
 	return "-";
 }
 
-/* Writes a string with the control characters that could reach a terminal replaced. */
+/* Bytes of the UTF-8 character at s; 0 for a control character and for what is no UTF-8, which
+ * a terminal may take for a control character of another encoding. */
+static size_t clean_bytes(const char *s)
+{
+	u8 lead = (u8)*s;
+	size_t n = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+
+	if (lead < 0x20 || (lead >= 0x7f && lead < 0xc2) || lead > 0xf4 ||
+	    (lead == 0xc2 && (u8)s[1] < 0xa0))
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		if (((u8)s[i] & 0xc0) != 0x80)
+			return 0;
+	return n;
+}
+
+/* Writes a string, each byte that is not clean replaced. */
 static void put_clean(const char *s, FILE *f)
 {
-	for (; *s; s++)
-		fputc((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s, f);
+	while (*s) {
+		size_t n = clean_bytes(s);
+
+		if (n)
+			fwrite(s, 1, n, f);
+		else
+			fputc('?', f);
+		s += n ? n : 1;
+	}
 }
 
 static bool is_number(const struct doc_value *v)
@@ -54,14 +77,17 @@ static bool is_number(const struct doc_value *v)
 	return v->type != DOC_STRING && v->type != DOC_FLAG;
 }
 
-/* Columns of UTF-8: continuation bytes take no room. */
+/* Columns that put_clean fills: one a character. */
 static size_t text_width(const char *s)
 {
-	size_t n = 0;
+	size_t width = 0;
 
-	for (; *s; s++)
-		n += (*s & 0xc0) != 0x80;
-	return n;
+	for (; *s; width++) {
+		size_t n = clean_bytes(s);
+
+		s += n ? n : 1;
+	}
+	return width;
 }
 
 static void put_padded(const char *s, size_t width, bool right, bool last, FILE *f)
@@ -161,6 +187,8 @@ static void put_table(const struct doc_table *t, const struct render_options *o,
 	}
 }
 
+#define VALUE_WIDTH 16
+
 /* An object's lines; lists and nested tables are for programs. */
 static void put_object(const struct doc_object *ob, const struct render_options *o, FILE *f)
 {
@@ -173,11 +201,14 @@ static void put_object(const struct doc_object *ob, const struct render_options 
 	for (size_t i = 0; i < ob->fields.n; i++) {
 		const struct doc_field *field = &ob->fields.v[i];
 
-		if (field->value.type == DOC_LIST || field->value.type == DOC_TABLE)
+		if (field->value.type == DOC_LIST || field->value.type == DOC_STRINGS ||
+		    field->value.type == DOC_TABLE)
 			continue;
 		fputs("  ", f);
 		put_padded(field->title, width, false, false, f);
-		fprintf(f, "  %16s\n", value_text(&field->value, o, buf));
+		fputs("  ", f);
+		put_padded(value_text(&field->value, o, buf), VALUE_WIDTH, true, true, f);
+		fputc('\n', f);
 	}
 }
 

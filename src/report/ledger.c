@@ -94,15 +94,18 @@ static struct doc_table *add_by_vma(struct doc *d, const struct ledger *l)
 	return t;
 }
 
-struct err *report_ledger(struct doc *d, const struct snapshot *s, const struct report_options *o)
+struct err *report_ledger(struct report *r)
 {
-	report_headline(d, s->ledger);
-	if (o->by_vma) {
-		d->csv_table = add_by_vma(d, s->ledger);
+	struct doc *d = r->doc;
+	const struct ledger *l = r->snapshot->ledger;
+
+	report_headline(d, l);
+	if (r->options.by_vma) {
+		d->csv_table = add_by_vma(d, l);
 	} else {
-		d->csv_table = add_classes(d, s->ledger);
-		add_anon(d, s->ledger);
+		d->csv_table = add_classes(d, l);
+		add_anon(d, l);
 	}
-	report_total(d, s->ledger);
+	report_total(d, l);
 	return NULL;
 }

@@ -124,8 +124,10 @@ static struct doc_object *add_memstats(struct doc *d, const struct walk *w, cons
 	return o;
 }
 
-struct err *report_memstats(struct doc *d, const struct snapshot *s)
+struct err *report_memstats(struct report *r)
 {
+	struct doc *d = r->doc;
+	const struct snapshot *s = r->snapshot;
 	struct walk walk;
 	struct mstats mstats;
 	struct check checks[CHECK_COUNT];

@@ -77,8 +77,7 @@ static void add_who(struct doc *d, const struct snapshot *s)
 			 exe_match_name(s->bin->match));
 	else
 		doc_text(d, "Binary    none");
-	doc_text(d, "Resident  %s: %s", evidence_name(s->im->res.evidence),
-		 evidence_text(s->im));
+	doc_text(d, "Resident  %s: %s", evidence_name(s->im->res.evidence), evidence_text(s->im));
 }
 
 /* Largest steps of the waterfall that are not live objects, for the headline. */
@@ -119,7 +118,9 @@ static void add_headline(struct doc *d, const struct snapshot *s,
 	units_bytes((i64)resident, all);
 	units_bytes((i64)live, part);
 	if (s->gort)
-		doc_text(d, "%s%s resident; %s (%.0f %%) of it is live Go objects. Largest of the rest:",
+		doc_text(d,
+			 "%s%s resident; %s (%.0f %%) of it is live Go objects. Largest of the "
+			 "rest:",
 			 at_least, all, part, percent(live, resident));
 	else
 		doc_text(d, "%s%s resident; %s. Largest parts:", at_least, all,
@@ -127,8 +128,7 @@ static void add_headline(struct doc *d, const struct snapshot *s,
 					   : "no Go runtime was found in it");
 	largest_steps(steps, n, top);
 	for (int k = 0; k < 3; k++)
-		if (top[k] && top[k]->bytes > 0 &&
-		    (u64)top[k]->bytes >= resident / SHARE_DIVISOR)
+		if (top[k] && top[k]->bytes > 0 && (u64)top[k]->bytes >= resident / SHARE_DIVISOR)
 			doc_text(d, "  %10s  %3.0f %%  %s", units_bytes(top[k]->bytes, part),
 				 percent((u64)top[k]->bytes, resident), top[k]->title);
 }
@@ -188,12 +188,16 @@ static void add_unknown(struct doc *d, const struct ledger *l)
 	if (!total.state[STATE_UNKNOWN])
 		return;
 	doc_text(d, "%s", "");
-	doc_text(d, "Of another %s the core does not tell whether it was resident: see `spanscope vmas`.",
+	doc_text(d,
+		 "Of another %s the core does not tell whether it was resident: see `spanscope "
+		 "vmas`.",
 		 units_bytes((i64)total.state[STATE_UNKNOWN], unknown));
 }
 
-struct err *report_overview(struct doc *d, const struct snapshot *s)
+struct err *report_overview(struct report *r)
 {
+	struct doc *d = r->doc;
+	const struct snapshot *s = r->snapshot;
 	struct waterfall_step steps[WATERFALL_MAX];
 	size_t n = waterfall_steps(s, steps);
 

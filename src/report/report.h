@@ -17,16 +17,28 @@ struct snapshot {
 	const struct go_version *version; /* known even where the heap is not read */
 };
 
+/* What the user asked of a report. */
 struct report_options {
-	bool by_vma; /* ledger: a row a mapping */
+	bool by_vma; /* ledger: the classes inside each mapping */
 };
 
-/* Each adds its items. */
-struct err *report_overview(struct doc *d, const struct snapshot *s) ERR_RESULT;
-struct err *report_ledger(struct doc *d, const struct snapshot *s,
-			  const struct report_options *o) ERR_RESULT;
-struct err *report_vmas(struct doc *d, const struct snapshot *s) ERR_RESULT;
-struct err *report_memstats(struct doc *d, const struct snapshot *s) ERR_RESULT;
+/* One report being made. */
+struct report {
+	struct doc *doc; /* gets the result */
+	const struct snapshot *snapshot;
+	struct report_options options;
+
+	/* What the result says of the exit status, beside the diagnostics. */
+	bool fired;   /* a check does not hold: 1 */
+	bool partial; /* a check could not run: 4 */
+};
+
+/* Each adds its items to the doc. */
+struct err *report_overview(struct report *r) ERR_RESULT;
+struct err *report_ledger(struct report *r) ERR_RESULT;
+struct err *report_vmas(struct report *r) ERR_RESULT;
+struct err *report_memstats(struct report *r) ERR_RESULT;
+struct err *report_verify(struct report *r) ERR_RESULT;
 
 /* Items that every report ends with: the findings that limit it. */
 void report_diagnostics(struct doc *d, const struct snapshot *s);

@@ -30,8 +30,10 @@ static struct doc_value backing(struct doc *d, const struct image *im, const str
 	return f->deleted ? doc_printf(d, "%s (deleted)", f->path) : doc_string(f->path);
 }
 
-struct err *report_vmas(struct doc *d, const struct snapshot *s)
+struct err *report_vmas(struct report *r)
 {
+	struct doc *d = r->doc;
+	const struct snapshot *s = r->snapshot;
 	static const struct doc_column columns[] = {
 		{"lo", "from"},          {"hi", "to"},     {"perm", "perm"},   REPORT_SIZE_COLUMNS,
 		{"owner", "most of it"}, {"offset", NULL}, {"evidence", NULL}, {"file", "backing"},

@@ -10,7 +10,9 @@ static const struct {
 } groups[] = {
 	{"fresh", "objects allocated since, dead or alive (HeapAlloc)", {CAT_HEAP_FRESH, LAST}},
 	{"dead", "garbage that is not swept yet (HeapAlloc)", {CAT_HEAP_DEAD, LAST}},
-	{"undecided", "objects that the running GC has not reached (HeapAlloc)", {CAT_HEAP_UNDECIDED, LAST}},
+	{"undecided",
+	 "objects that the running GC has not reached (HeapAlloc)",
+	 {CAT_HEAP_UNDECIDED, LAST}},
 	{"free", "free slots in spans in use (HeapInuse-HeapAlloc)", {CAT_HEAP_FREE, LAST}},
 	{"tail", "span ends and in-span bitmaps (HeapInuse-HeapAlloc)", {CAT_HEAP_TAIL, LAST}},
 	{"stack",
@@ -72,8 +74,7 @@ static const char *absent_title(const struct ledger *l)
 						       : "of these not in memory";
 }
 
-size_t waterfall_steps(const struct snapshot *s,
-		       struct waterfall_step steps[static WATERFALL_MAX])
+size_t waterfall_steps(const struct snapshot *s, struct waterfall_step steps[static WATERFALL_MAX])
 {
 	const struct ledger *l = s->ledger;
 	i64 live = (i64)ledger_columns(l, CAT_HEAP_LIVE).virtual, sum = 0;

@@ -14,7 +14,6 @@ struct waterfall_step {
 
 /* Fills the steps; the last cumulative figure is the ledger's resident total, to the byte.
  * Returns their number. */
-size_t waterfall_steps(const struct snapshot *s,
-		       struct waterfall_step steps[static WATERFALL_MAX]);
+size_t waterfall_steps(const struct snapshot *s, struct waterfall_step steps[static WATERFALL_MAX]);
 
 #endif

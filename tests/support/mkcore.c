@@ -102,8 +102,11 @@ void mkcore_auxv(struct mkcore *mk, u64 type, u64 value)
 
 void mkcore_raw_note(struct mkcore *mk, const void *bytes, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		must(array_push(&mk->notes, ((const u8 *)bytes)[i]));
+	if (!n)
+		return;
+	must(array_reserve(&mk->notes, n));
+	memcpy(mk->notes.v + mk->notes.n, bytes, n);
+	mk->notes.n += n;
 }
 
 void mkcore_note(struct mkcore *mk, const char *owner, u32 type, const void *desc, size_t n)

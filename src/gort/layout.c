@@ -1,0 +1,188 @@
+#include "gort/layout.h"
+
+#include "sym/dw.h"
+
+#include <string.h>
+
+enum { REQ = 1, OPT = 0 };
+
+/* Nothing of the runtime is larger than the 32 MB arena map. */
+#define MAX_FIELD_BYTES ((u64)1 << 26)
+
+static const struct {
+	const char *id, *root, *path;
+	bool required;
+} field_table[RT_FIELD_COUNT] = {
+#define F(id, root, path, need) [RT_##id] = {#id, root, path, need},
+#include "gort/fields.def"
+#undef F
+};
+
+/* A row of a table; a field that the release lacks has count 0. */
+struct layout_row {
+	u32 offset, size, count;
+};
+
+static const struct layout_row go1_19[RT_FIELD_COUNT] = {
+#include "gort/layouts/go1_19.inc"
+};
+static const struct layout_row go1_21[RT_FIELD_COUNT] = {
+#include "gort/layouts/go1_21.inc"
+};
+static const struct layout_row go1_22[RT_FIELD_COUNT] = {
+#include "gort/layouts/go1_22.inc"
+};
+static const struct layout_row go1_23[RT_FIELD_COUNT] = {
+#include "gort/layouts/go1_23.inc"
+};
+static const struct layout_row go1_24[RT_FIELD_COUNT] = {
+#include "gort/layouts/go1_24.inc"
+};
+static const struct layout_row go1_25[RT_FIELD_COUNT] = {
+#include "gort/layouts/go1_25.inc"
+};
+static const struct layout_row go1_26[RT_FIELD_COUNT] = {
+#include "gort/layouts/go1_26.inc"
+};
+static const struct layout_row go1_27[RT_FIELD_COUNT] = {
+#include "gort/layouts/go1_27.inc"
+};
+
+static const struct {
+	unsigned minor, first_patch, last_patch;
+	const struct layout_row *rows;
+} tables[] = {
+#define V(name, minor, first, last) {minor, first, last, name},
+#include "gort/versions.def"
+#undef V
+};
+
+const char *layout_field_root(enum rt_field f)
+{
+	return field_table[f].root;
+}
+
+const char *layout_field_path(enum rt_field f)
+{
+	return field_table[f].path;
+}
+
+const char *layout_field_id(enum rt_field f)
+{
+	return field_table[f].id;
+}
+
+bool layout_field_required(enum rt_field f)
+{
+	return field_table[f].required;
+}
+
+/* A field of a structure must lie inside it. */
+static struct err *check_bounds(const struct slot *slots)
+{
+	for (int f = 0, whole = -1; f < RT_FIELD_COUNT; f++) {
+		const struct slot *slot = &slots[f];
+
+		if (!*field_table[f].path)
+			whole = f;
+		/* A field behind a pointer is not part of the structure. */
+		if (whole < 0 || strcmp(field_table[f].root, field_table[whole].root) != 0 ||
+		    slot->offset < 0 || strchr(field_table[f].path, '*'))
+			continue;
+		if ((u64)slot->offset + slot->size > slots[whole].size)
+			return err_new(ERR_FORMAT, "DWARF: %s.%s lies outside its structure",
+				       field_table[f].root, field_table[f].path);
+	}
+	return NULL;
+}
+
+struct err *layout_from_dwarf(const struct dw *dw, struct slot slots[static RT_FIELD_COUNT])
+{
+	for (int f = 0; f < RT_FIELD_COUNT; f++) {
+		struct dw_field field;
+
+		slots[f] = (struct slot){.offset = -1};
+		if (!dw_field(dw, field_table[f].root, field_table[f].path, &field))
+			continue;
+		if (field.offset > MAX_FIELD_BYTES || field.size > MAX_FIELD_BYTES)
+			return err_new(ERR_FORMAT, "DWARF: %s.%s is out of bounds",
+				       field_table[f].root, field_table[f].path);
+		slots[f] = (struct slot){(i64)field.offset, field.size, field.count};
+	}
+	return check_bounds(slots);
+}
+
+static const struct layout_row *find_table(const struct go_version *v)
+{
+	for (size_t i = 0; i < COUNT_OF(tables); i++)
+		if (tables[i].minor == v->minor && v->patch >= tables[i].first_patch &&
+		    v->patch <= tables[i].last_patch)
+			return tables[i].rows;
+	return NULL;
+}
+
+static struct slot row_slot(const struct layout_row *row)
+{
+	if (!row->count)
+		return (struct slot){.offset = -1};
+	return (struct slot){row->offset, row->size, row->count};
+}
+
+bool layout_from_table(const struct go_version *v, struct slot slots[static RT_FIELD_COUNT])
+{
+	const struct layout_row *table = find_table(v);
+
+	for (int f = 0; table && f < RT_FIELD_COUNT; f++)
+		slots[f] = row_slot(&table[f]);
+	return table != NULL;
+}
+
+/* Whether DWARF has any field of this one's structure: then a missing field is really missing. */
+static bool root_is_known(const struct slot *slots, int f)
+{
+	for (int g = 0; g < RT_FIELD_COUNT; g++)
+		if (slots[g].offset >= 0 && !strcmp(field_table[g].root, field_table[f].root))
+			return true;
+	return false;
+}
+
+/* One field of DWARF beside the table's. */
+static void compare_field(struct slot *slots, int f, const struct slot *built_in, struct diags *d)
+{
+	struct slot *slot = &slots[f];
+
+	if (slot->offset == built_in->offset &&
+	    (slot->offset < 0 || (slot->size == built_in->size && slot->count == built_in->count)))
+		return;
+	if (slot->offset < 0 && !root_is_known(slots, f)) {
+		diag(d, DIAG_LAYOUT_TABLE, "%s", field_table[f].root);
+		*slot = *built_in;
+		return;
+	}
+	diag(d, DIAG_LAYOUT_DIFFERS, "%s.%s is at %lld in DWARF, at %lld in the table",
+	     field_table[f].root, field_table[f].path, (long long)slot->offset,
+	     (long long)built_in->offset);
+}
+
+struct err *layout_complete(struct slot slots[static RT_FIELD_COUNT], const struct go_version *v,
+			    struct diags *d)
+{
+	struct slot built_in[RT_FIELD_COUNT], dwarf[RT_FIELD_COUNT];
+	bool have_table = layout_from_table(v, built_in);
+
+	/* Judged by what DWARF has, not by what was filled in before. */
+	memcpy(dwarf, slots, sizeof(dwarf));
+	for (int f = 0; f < RT_FIELD_COUNT; f++) {
+		if (have_table) {
+			struct slot keep = dwarf[f];
+
+			compare_field(dwarf, f, &built_in[f], d);
+			slots[f] = dwarf[f];
+			dwarf[f] = keep;
+		}
+		if (field_table[f].required && slots[f].offset < 0)
+			return err_new(ERR_UNSUPPORTED, "DWARF has no field %s of %s",
+				       field_table[f].path, field_table[f].root);
+	}
+	return NULL;
+}
