@@ -15,6 +15,11 @@ enum release_support dialect_support(const struct go_version *v)
 	return RELEASE_TESTED;
 }
 
+bool dialect_is_between(const struct go_version *v, unsigned minor, unsigned first, unsigned last)
+{
+	return v->minor == minor && v->patch >= first && v->patch <= last;
+}
+
 const char *dialect_supported_text(void)
 {
 	return "1.19 and 1.21 to 1.27";

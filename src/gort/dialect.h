@@ -37,7 +37,10 @@ enum release_support {
 
 enum release_support dialect_support(const struct go_version *v);
 
-/* "1.19, 1.21 to 1.27", for messages. */
+/* Whether a release is 1.minor.first to 1.minor.last. */
+bool dialect_is_between(const struct go_version *v, unsigned minor, unsigned first, unsigned last);
+
+/* "1.19 and 1.21 to 1.27", for messages. */
 const char *dialect_supported_text(void);
 
 struct dialect dialect_of(const struct go_version *v);

@@ -1,5 +1,6 @@
 #include "gort/layout.h"
 
+#include "gort/dialect.h"
 #include "sym/dw.h"
 
 #include <string.h>
@@ -115,8 +116,8 @@ struct err *layout_from_dwarf(const struct dw *dw, struct slot slots[static RT_F
 static const struct layout_row *find_table(const struct go_version *v)
 {
 	for (size_t i = 0; i < COUNT_OF(tables); i++)
-		if (tables[i].minor == v->minor && v->patch >= tables[i].first_patch &&
-		    v->patch <= tables[i].last_patch)
+		if (dialect_is_between(v, tables[i].minor, tables[i].first_patch,
+				       tables[i].last_patch))
 			return tables[i].rows;
 	return NULL;
 }

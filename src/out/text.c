@@ -65,7 +65,7 @@ static void put_clean(const char *s, FILE *f)
 		size_t n = clean_bytes(s);
 
 		if (n)
-			fwrite(s, 1, n, f);
+			(void)fwrite(s, 1, n, f); /* errors are asked for at the end */
 		else
 			fputc('?', f);
 		s += n ? n : 1;

@@ -226,7 +226,7 @@ static void go_on(pid_t tid, int status, const char *folder)
 	enum __ptrace_request request = PTRACE_CONT;
 
 	if (event == PTRACE_EVENT_EXIT && !copied &&
-	    ptrace(PTRACE_GETEVENTMSG, tid, 0, &message) == 0 && (message & CORE_DUMPED)) {
+	    ptrace(PTRACE_GETEVENTMSG, tid, 0L, &message) == 0 && (message & CORE_DUMPED)) {
 		copy_all(tid, folder);
 		copied = true;
 	}
@@ -247,21 +247,18 @@ static void start(char **argv)
 	const int forwarded[] = {SIGHUP, SIGINT, SIGQUIT, SIGABRT, SIGTERM, SIGUSR1, SIGUSR2};
 	const long options = PTRACE_O_TRACEEXIT | PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL;
 	int gate[2];
-	char token;
 
 	if (pipe2(gate, O_CLOEXEC))
 		err(EXIT_TROUBLE, "pipe");
 	child = fork();
-	if (child < 0)
-		err(EXIT_TROUBLE, "fork");
 	if (child == 0) {
 		close(gate[1]);
-		if (read(gate[0], &token, 1) == 1)
+		if (read(gate[0], &(char){0}, 1) == 1)
 			execvp(argv[0], argv);
 		err(EXIT_TROUBLE, "%s", argv[0]);
 	}
-	if (ptrace(PTRACE_SEIZE, child, 0, options))
-		err(EXIT_TROUBLE, "ptrace");
+	if (child < 0 || ptrace(PTRACE_SEIZE, child, 0L, options))
+		err(EXIT_TROUBLE, "%s", argv[0]);
 	for (size_t i = 0; i < COUNT_OF(forwarded); i++)
 		signal(forwarded[i], forward);
 	if (write(gate[1], "g", 1) != 1)
@@ -285,10 +282,8 @@ int main(int argc, char **argv)
 {
 	int status;
 
-	if (argc < 3) {
-		fputs("usage: exitwatch FOLDER PROGRAM [ARGUMENT...]\n", stderr);
-		return EXIT_TROUBLE;
-	}
+	if (argc < 3)
+		errx(EXIT_TROUBLE, "usage: exitwatch FOLDER PROGRAM [ARGUMENT...]");
 	start(argv + 2);
 	for (;;) {
 		pid_t tid = waitpid(-1, &status, __WALL);

@@ -135,10 +135,9 @@ static va_t page_bit(const struct rt *rt, va_t page, u64 *bit)
 	u64 index = page % GO_CHUNK_BYTES / GO_PAGE_BYTES;
 	va_t table;
 
-	assert_true(image_u64(rt->im,
-			      rt_addr(rt, rt->globals[RT_G_MHEAP], RT_MHEAP_CHUNKS) +
-				      chunk / 8192 * 8,
-			      &table));
+	assert_true(image_u64(
+		rt->im, rt_addr(rt, rt->globals[RT_G_MHEAP], RT_MHEAP_CHUNKS) + chunk / 8192 * 8,
+		&table));
 	*bit = (u64)1 << (index % 64);
 	return rt_addr(rt, table + chunk % 8192 * rt_size(rt, RT_PALLOC_DATA),
 		       RT_PALLOC_DATA_ALLOC) +

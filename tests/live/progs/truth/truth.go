@@ -6,6 +6,9 @@
 // same name with ".memstats", which holds the raw bytes of runtime.MemStats as
 // runtime.ReadMemStats filled it. The second one is written by the last system call before
 // the process waits for its dump; nothing allocates after ReadMemStats.
+//
+// A program that is to be caught at work has no MemStats to compare: it ends in Catch, or in
+// Publish and, when the moment has come, Die.
 package truth
 
 import (
@@ -23,6 +26,7 @@ import (
 
 const (
 	blockSignals = 0          // SIG_BLOCK of rt_sigprocmask
+	setBytes     = 8          // of the kernel's sigset_t
 	setPtracer   = 0x59616d61 // PR_SET_PTRACER: lets a gcore that is no ancestor attach
 )
 
@@ -48,17 +52,22 @@ func Note(key string, value int) {
 	fmt.Fprintf(&notes, "%s=%d\n", key, value)
 }
 
-// Freeze writes the truth, brings the heap to rest and never returns.
-func Freeze() {
+// Publish writes the truth file. From now on a debugger may attach.
+func Publish() {
 	Note("pid", os.Getpid())
 	Note("pagesize", os.Getpagesize())
 	Note("gomaxprocs", runtime.GOMAXPROCS(0))
 	Note("goroutines", runtime.NumGoroutine())
 	fmt.Fprintf(&notes, "release=%s\narch=%s\n", runtime.Version(), runtime.GOARCH)
+	syscall.RawSyscall6(syscall.SYS_PRCTL, setPtracer, ^uintptr(0), 0, 0, 0, 0)
 	check(os.WriteFile(*file, []byte(notes.String()), 0o644))
+}
+
+// Freeze writes the truth, brings the heap to rest and never returns.
+func Freeze() {
+	Publish()
 	fd, err := syscall.Open(*file+".memstats", syscall.O_WRONLY|syscall.O_CREAT|syscall.O_TRUNC, 0o644)
 	check(err)
-	syscall.RawSyscall6(syscall.SYS_PRCTL, setPtracer, ^uintptr(0), 0, 0, 0, 0)
 
 	spareThreads(runtime.GOMAXPROCS(0) + 4)
 	runtime.GC()
@@ -66,6 +75,26 @@ func Freeze() {
 	debug.SetGCPercent(-1) // this also sends the background scavenger to rest
 	settle()
 	stop(uintptr(fd), uintptr(os.Getpid()), *dump == "abort")
+}
+
+// Catch writes the truth and never returns. The other goroutines go on: until the runtime has
+// brought the threads to a halt one after the other, or until a debugger does.
+func Catch() {
+	Publish()
+	if *dump == "abort" {
+		check(syscall.Kill(os.Getpid(), syscall.SIGABRT))
+	}
+	select {}
+}
+
+// Die ends the process at this instant, by the kernel alone.
+func Die() {
+	var byDefault [4]uintptr // of struct sigaction: the handler is SIG_DFL
+	syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(syscall.SIGABRT),
+		uintptr(unsafe.Pointer(&byDefault)), 0, setBytes, 0, 0)
+	for {
+		syscall.RawSyscall(syscall.SYS_KILL, uintptr(os.Getpid()), uintptr(syscall.SIGABRT), 0)
+	}
 }
 
 func check(err error) {
@@ -117,7 +146,7 @@ func stop(fd, pid uintptr, abort bool) {
 	bytes := unsafe.Slice((*byte)(unsafe.Pointer(&stats)), unsafe.Sizeof(stats))
 	runtime.ReadMemStats(&stats)
 	syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, blockSignals,
-		uintptr(unsafe.Pointer(&urgent)), 0, unsafe.Sizeof(urgent), 0, 0)
+		uintptr(unsafe.Pointer(&urgent)), 0, setBytes, 0, 0)
 	syscall.RawSyscall(syscall.SYS_WRITE, fd, uintptr(unsafe.Pointer(&bytes[0])), uintptr(len(bytes)))
 	if abort {
 		syscall.RawSyscall(syscall.SYS_KILL, pid, uintptr(syscall.SIGABRT), 0)
