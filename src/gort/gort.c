@@ -39,6 +39,14 @@ struct err *gort_open(struct gort *gort, const struct image *im, const struct bi
 	return read_rest(gort, d);
 }
 
+struct err *gort_open_layout(struct gort *gort, const struct image *im, const struct go_version *v,
+			     const va_t globals[static RT_GLOBAL_COUNT], struct diags *d)
+{
+	TRY(rt_attach_layout(&gort->rt, im, v, globals, d));
+	TRY(read_heap(gort));
+	return read_rest(gort, d);
+}
+
 void gort_close(struct gort *gort)
 {
 	array_free(&gort->arenas.v);

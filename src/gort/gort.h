@@ -31,6 +31,11 @@ struct gort {
  * besides is in the diagnostics. gort must be zeroed; gort_close is due in any case. */
 struct err *gort_open(struct gort *gort, const struct image *im, const struct binary *bin,
 		      struct diags *d) ERR_RESULT;
+
+/* Same with the built-in layout of a release, and globals that were found otherwise. */
+struct err *gort_open_layout(struct gort *gort, const struct image *im, const struct go_version *v,
+			     const va_t globals[static RT_GLOBAL_COUNT],
+			     struct diags *d) ERR_RESULT;
 void gort_close(struct gort *gort);
 
 #endif

@@ -155,7 +155,7 @@ static void test_relro(void **state)
 
 		e.phdrs[3].p_vaddr = cases[i].lo;
 		e.phdrs[3].p_memsz = cases[i].bytes;
-		c = core_open_pages(core_of_app(&e, "/nowhere/app", 0));
+		c = core_open_pages(core_of_app(&e, "/nowhere/relro", 0));
 		assert_ok(binary_find(&bin, &c.im, &(struct binary_options){0}, &c.d));
 		claim_all(&l, &c, &bin);
 		assert_int_equal(ledger_columns(&l, CAT_BINARY_DATA).virtual, cases[i].data);

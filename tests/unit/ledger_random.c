@@ -38,7 +38,7 @@ static struct core random_core(u64 *seed)
 	struct mkcore *mk = mkcore_new(test_random(seed) % 2 ? MKCORE_KERNEL : MKCORE_GCORE);
 
 	for (u64 page = 0; page < PAGES;) {
-		u64 n = MIN(1 + test_random(seed) % 20, PAGES - page);
+		u64 most = 1 + test_random(seed) % 20, n = MIN(most, PAGES - page);
 		u64 dumped = test_random(seed) % 3 ? n : test_random(seed) % n;
 		const char *pages = letters + sizeof(letters) - 1 - dumped;
 		u32 flag = flags[test_random(seed) % COUNT_OF(flags)];
@@ -71,7 +71,7 @@ static struct random_claims random_claims(const struct image *im, u64 *seed)
 	return r;
 }
 
-static void slow_claims(struct slow *s, const struct image *im, const struct random_claims *r)
+static void slow_claims(struct slow *s, const struct random_claims *r)
 {
 	for (int level = 0; level < 2; level++) {
 		AUTO_FREE u8 *taken = xcalloc(SPACE, 1);
@@ -80,15 +80,15 @@ static void slow_claims(struct slow *s, const struct image *im, const struct ran
 			for (va_t va = r->v[level][i].lo; va < r->v[level][i].hi; va++) {
 				u8 cat = (u8)r->v[level][i].cat;
 
-				s->overlap |= taken[va - BASE];
-				if (s->cat[va - BASE] == UNMAPPED)
-					taken[va - BASE] = 1;
-				else if (!taken[va - BASE] || cat < s->cat[va - BASE])
-					s->cat[va - BASE] = cat;
+				bool first = !taken[va - BASE];
+
+				s->overlap |= !first;
 				taken[va - BASE] = 1;
+				if (s->cat[va - BASE] != UNMAPPED &&
+				    (first || cat < s->cat[va - BASE]))
+					s->cat[va - BASE] = cat;
 			}
 	}
-	(void)im;
 }
 
 static const struct vma *vma_of(const struct image *im, u64 offset)
@@ -145,7 +145,7 @@ static struct slow *slow_ledger(const struct image *im, const struct random_clai
 		memset(s->cat + (im->vmas.v[v].lo - BASE),
 		       r->mapping[v] == CAT_COUNT ? NOBODY : (int)r->mapping[v],
 		       im->vmas.v[v].hi - im->vmas.v[v].lo);
-	slow_claims(s, im, r);
+	slow_claims(s, r);
 	slow_runs(s, im);
 	for (size_t v = 0; v < im->vmas.n; v++)
 		for (va_t page = im->vmas.v[v].lo; page < im->vmas.v[v].hi; page += MK_PAGE) {

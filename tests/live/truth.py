@@ -1,0 +1,47 @@
+"""What a fixture program knew about itself: see progs/truth/truth.go."""
+
+import struct
+
+
+class MemStats:
+    """The raw bytes of runtime.MemStats, whose layout is the same in all releases."""
+    words = ["Alloc", "TotalAlloc", "Sys", "Lookups", "Mallocs", "Frees", "HeapAlloc", "HeapSys",
+             "HeapIdle", "HeapInuse", "HeapReleased", "HeapObjects", "StackInuse", "StackSys",
+             "MSpanInuse", "MSpanSys", "MCacheInuse", "MCacheSys", "BuckHashSys", "GCSys",
+             "OtherSys", "NextGC", "LastGC", "PauseTotalNs"]
+    pauses = 256
+    classes = 61
+    # words, PauseNs, PauseEnd; NumGC, NumForcedGC, GCCPUFraction, EnableGC, DebugGC, padding
+    head = struct.Struct(f"<{len(words) + 2 * pauses}Q2Id2?6x")
+    by_size = struct.Struct("<I4x2Q")
+    size = head.size + classes * by_size.size
+
+    @classmethod
+    def decode(cls, raw):
+        values = cls.head.unpack_from(raw)
+        count = len(cls.words)
+        stats = dict(zip(cls.words, values))
+        stats["PauseNs"] = list(values[count:count + cls.pauses])
+        stats["PauseEnd"] = list(values[count + cls.pauses:count + 2 * cls.pauses])
+        names = ["NumGC", "NumForcedGC", "GCCPUFraction", "EnableGC", "DebugGC"]
+        stats.update(zip(names, values[count + 2 * cls.pauses:]))
+        stats["BySize"] = [dict(zip(("Size", "Mallocs", "Frees"), entry))
+                           for entry in cls.by_size.iter_unpack(raw[cls.head.size:])]
+        return stats
+
+
+def read(folder):
+    """Returns what the program wrote down, its notes and MemStats, in one dictionary. A program
+    that was caught at its work has no MemStats."""
+    truth = {}
+    for line in (folder / "truth").read_text().splitlines():
+        key, _, value = line.partition("=")
+        truth[key] = int(value) if value.isdigit() else value
+    memstats = folder / "truth.memstats"
+    return truth | (MemStats.decode(memstats.read_bytes()) if memstats.exists() else {})
+
+
+def check(truth):
+    """What holds in every process, whatever spanscope says."""
+    if "HeapSys" in truth and truth["HeapIdle"] + truth["HeapInuse"] != truth["HeapSys"]:
+        yield "truth: HeapIdle + HeapInuse is not HeapSys"
