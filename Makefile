@@ -64,6 +64,9 @@ $(BUILD)/tests/%.o: tests/%.c | build/.gitignore
 $(BUILD)/tests/%: $(BUILD)/tests/unit/%.o $(SUPPORT_OBJECTS) $(BUILD)/libspanscope.a
 	$(call say,LINK,$@)$(CC) $(ALL_CFLAGS) $(LDFLAGS_$(MODE)) $(LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
 
+$(BUILD)/tests/exitwatch: $(BUILD)/tests/live/exitwatch.o
+	$(call say,LINK,$@)$(CC) $(ALL_CFLAGS) $(LDFLAGS_$(MODE)) $(LDFLAGS) -o $@ $^
+
 # Everything below build/ is made: the folder hides itself from git.
 build/.gitignore:
 	@mkdir -p build
@@ -82,8 +85,9 @@ golden: $(BUILD)/spanscope ## goldens on the shipped cores
 golden-update: $(BUILD)/spanscope ## write what comes out into the goldens
 	$(Q)tests/golden/run --update $(BUILD)/spanscope
 
-live: $(BUILD)/spanscope ## live Go programs, every release
-	$(Q)scripts/with-core-pattern tests/live/live.py --spanscope $(BUILD)/spanscope $(LIVE_ARGS)
+live: $(BUILD)/spanscope $(BUILD)/tests/exitwatch ## live Go programs, every release
+	$(Q)scripts/with-core-pattern tests/live/live.py --spanscope $(BUILD)/spanscope \
+		--exitwatch $(BUILD)/tests/exitwatch $(LIVE_ARGS)
 
 $(BUILD)/gen-layouts: scripts/gen-layouts.c $(BUILD)/libspanscope.a
 	$(call say,LINK,$@)$(CC) $(CPPFLAGS) $(LIB_CFLAGS) $(ALL_CFLAGS) $(LDFLAGS_$(MODE)) $(LDFLAGS) -o $@ $^ $(LIBS)

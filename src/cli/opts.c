@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "cli/version.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@ static const struct command commands[] = {
 
 enum option_id {
 	OPTION_NONE = 256, /* above every letter */
-#define OPT(id, long, short, arg, help) OPTION_##id,
+#define OPT(id, long, short, arg, command, help) OPTION_##id,
 #include "cli/options.def"
 #undef OPT
 };
@@ -24,9 +25,9 @@ static const struct {
 	int id;
 	const char *name;
 	char letter;
-	const char *arg, *help;
+	const char *arg, *command, *help;
 } options[] = {
-#define OPT(id, long, short, arg, help) {OPTION_##id, long, short, arg, help},
+#define OPT(id, long, short, arg, command, help) {OPTION_##id, long, short, arg, command, help},
 #include "cli/options.def"
 #undef OPT
 };
@@ -65,6 +66,78 @@ static struct err *set_max_memory(const char *arg)
 	return NULL;
 }
 
+/* A whole number from 0 to max, in C's notation. */
+static struct err *parse_number(const char *option, const char *arg, u64 max, u64 *ret)
+{
+	char *end;
+	u64 n;
+
+	errno = 0;
+	n = strtoull(arg, &end, 0);
+	if (errno || end == arg || *end || *arg == '-' || n > max)
+		return err_new(ERR_USAGE, "%s takes a number up to %llu, not '%s'", option,
+			       (unsigned long long)max, arg);
+	*ret = n;
+	return NULL;
+}
+
+static struct err *set_span_state(struct report_options *r, const char *arg)
+{
+	if (!strcmp(arg, "inuse"))
+		r->span_state = SPAN_IN_USE;
+	else if (!strcmp(arg, "manual"))
+		r->span_state = SPAN_MANUAL;
+	else
+		return err_new(ERR_USAGE, "--state takes 'inuse' or 'manual', not '%s'", arg);
+	return NULL;
+}
+
+/* Addresses are hexadecimal, as they are printed, with or without 0x. */
+static struct err *set_address(struct report_options *r, const char *arg)
+{
+	char *end;
+
+	errno = 0;
+	r->address = strtoull(arg, &end, 16);
+	if (errno || end == arg || *end || *arg == '-' || r->address == 0)
+		return err_new(ERR_USAGE, "--address takes an address like c000012000, not '%s'",
+			       arg);
+	return NULL;
+}
+
+/* Options of one command. */
+static struct err *set_report_option(struct report_options *r, enum option_id id, const char *arg)
+{
+	u64 n = 0;
+
+	switch (id) {
+	case OPTION_BY:
+		if (strcmp(arg, "vma") != 0)
+			return err_new(ERR_USAGE, "--by takes 'vma', not '%s'", arg);
+		r->by_vma = true;
+		return NULL;
+	case OPTION_CLASS:
+		TRY(parse_number("--class", arg, GO_MAX_SIZE_CLASSES, &n));
+		r->filter_class = true;
+		r->class = (unsigned)n;
+		return NULL;
+	case OPTION_OCCUPANCY:
+		TRY(parse_number("--occupancy", arg, 100, &n));
+		r->filter_occupancy = true;
+		r->occupancy = (unsigned)n;
+		return NULL;
+	case OPTION_STATE:
+		return set_span_state(r, arg);
+	case OPTION_ADDRESS:
+		return set_address(r, arg);
+	case OPTION_MAP:
+		r->map = true;
+		return NULL;
+	default:
+		return err_new(ERR_BUG, "an option that nobody handles");
+	}
+}
+
 static struct err *set_option(struct opts *o, enum option_id id, const char *arg)
 {
 	switch (id) {
@@ -80,11 +153,6 @@ static struct err *set_option(struct opts *o, enum option_id id, const char *arg
 		return set_format(o, "json");
 	case OPTION_CSV:
 		return set_format(o, "csv");
-	case OPTION_BY:
-		if (strcmp(arg, "vma") != 0)
-			return err_new(ERR_USAGE, "--by takes 'vma', not '%s'", arg);
-		o->report.by_vma = true;
-		return NULL;
 	case OPTION_BYTES:
 		o->exact_bytes = true;
 		return NULL;
@@ -108,10 +176,16 @@ static struct err *set_option(struct opts *o, enum option_id id, const char *arg
 	case OPTION_VERSION:
 		o->version = true;
 		return NULL;
+	case OPTION_BY:
+	case OPTION_CLASS:
+	case OPTION_STATE:
+	case OPTION_OCCUPANCY:
+	case OPTION_ADDRESS:
+	case OPTION_MAP:
 	case OPTION_NONE:
 		break;
 	}
-	return err_new(ERR_BUG, "an option that nobody handles");
+	return set_report_option(&o->report, id, arg);
 }
 
 #define OPTION_COUNT COUNT_OF(options)
@@ -149,22 +223,35 @@ static enum option_id option_by_letter(int c)
 	return (enum option_id)c;
 }
 
-static struct err *parse_options(int argc, char **argv, struct opts *o)
+/* What getopt_long refused: a letter, maybe among others, or a word. */
+static struct err *bad_option(char **argv, int c)
+{
+	const char letter[] = {'-', (char)optopt, '\0'};
+	const char *name = optopt > 0 && optopt < OPTION_NONE ? letter : argv[optind - 1];
+
+	if (c == ':')
+		return err_new(ERR_USAGE, "%s needs an argument; see --help", name);
+	if (optopt > OPTION_NONE)
+		return err_new(ERR_USAGE, "%s: this option takes no argument", name);
+	return err_new(ERR_USAGE, "there is no option %s; see --help", name);
+}
+
+/* *used gets a bit for each option that was given. */
+static struct err *parse_options(int argc, char **argv, struct opts *o, u64 *used)
 {
 	struct getopt_tables t;
 	int c;
 
 	fill_tables(&t);
 	opterr = 0;
-	optind = 1;
+	optind = 0; /* glibc: forget everything about an earlier command line */
 	while ((c = getopt_long(argc, argv, t.shorts, t.longs, NULL)) != -1) {
-		if (c == ':')
-			return err_new(ERR_USAGE, "%s needs an argument; see --help",
-				       argv[optind - 1]);
-		if (c == '?')
-			return err_new(ERR_USAGE, "there is no option %s; see --help",
-				       argv[optind - 1]);
+		if (c == ':' || c == '?')
+			return bad_option(argv, c);
 		TRY(set_option(o, option_by_letter(c), optarg));
+		for (size_t i = 0; i < OPTION_COUNT; i++)
+			if (options[i].id == c)
+				*used |= (u64)1 << i;
 	}
 	return NULL;
 }
@@ -192,18 +279,29 @@ static struct err *parse_arguments(int argc, char **argv, struct opts *o)
 	return NULL;
 }
 
+static bool option_fits(size_t i, const struct command *command)
+{
+	return !options[i].command || !strcmp(options[i].command, command->name);
+}
+
 struct err *opts_parse(int argc, char **argv, struct opts *ret)
 {
+	u64 used = 0;
+
 	*ret = (struct opts){.format = FORMAT_TEXT};
-	TRY(parse_options(argc, argv, ret));
+	TRY(parse_options(argc, argv, ret, &used));
 	TRY(parse_arguments(argc, argv, ret));
+	if (ret->help || ret->version)
+		return NULL;
 	if (ret->binary.none && ret->binary.given)
 		return err_new(ERR_USAGE, "--no-exe and an executable exclude each other");
 	if (!(ret->command->formats & ret->format))
 		return err_new(ERR_USAGE, "%s has no such format; see spanscope %s --help",
 			       ret->command->name, ret->command->name);
-	if (ret->report.by_vma && strcmp(ret->command->name, "ledger") != 0)
-		return err_new(ERR_USAGE, "--by goes with ledger");
+	for (size_t i = 0; i < OPTION_COUNT; i++)
+		if (used >> i & 1 && !option_fits(i, ret->command))
+			return err_new(ERR_USAGE, "--%s goes with %s", options[i].name,
+				       options[i].command);
 	return NULL;
 }
 
@@ -216,7 +314,8 @@ static void print_formats(const struct command *command, FILE *f)
 	fputc('\n', f);
 }
 
-static void print_options(FILE *f)
+/* The options of one command, or all of them with the command that each belongs to. */
+static void print_options(const struct command *command, FILE *f)
 {
 	char left[64];
 
@@ -224,11 +323,15 @@ static void print_options(FILE *f)
 	for (size_t i = 0; i < OPTION_COUNT; i++) {
 		char letter[8] = "    ";
 
+		if (command && !option_fits(i, command))
+			continue;
 		if (options[i].letter)
 			snprintf(letter, sizeof(letter), "-%c, ", options[i].letter);
 		snprintf(left, sizeof(left), "%s--%s%s%s", letter, options[i].name,
 			 options[i].arg ? " " : "", options[i].arg ? options[i].arg : "");
-		fprintf(f, "  %-26s %s\n", left, options[i].help);
+		fprintf(f, "  %-26s %s%s%s\n", left,
+			!command && options[i].command ? options[i].command : "",
+			!command && options[i].command ? ": " : "", options[i].help);
 	}
 }
 
@@ -246,7 +349,7 @@ struct err *opts_print_help(const struct command *command, FILE *f)
 		for (size_t i = 0; i < COUNT_OF(commands); i++)
 			fprintf(f, "  %-10s %s\n", commands[i].name, commands[i].summary);
 	}
-	print_options(f);
+	print_options(command, f);
 	fputs("\nExit status: 0 done; 1 a check fired; 2 wrong usage; 3 nothing could be "
 	      "analysed;\n"
 	      "4 analysed in part; 5 a bug of spanscope's. See spanscope(1).\n",

@@ -31,5 +31,10 @@ struct dialect dialect_of(const struct go_version *v)
 		.arena_base_offset = 0xffff800000000000u, /* amd64 */
 		/* mgcpacer.go memoryLimitHeapGoalHeadroomPercent, added in 1.21. */
 		.headroom_percent = v->minor >= 21 ? 3 : 0,
+		/* mcache.go allocLarge. */
+		.limit_is_object_end = v->minor >= 22,
+		/* metrics/description.go. */
+		.has_pacer_metrics = v->minor >= 21,
+		.metric_counts_system_goroutines = v->minor >= 26,
 	};
 }

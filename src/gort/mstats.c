@@ -3,19 +3,13 @@
  * has not reported yet; the same correction is made here from the cached spans. */
 #include "gort/mstats.h"
 
+#include "gort/mstats_priv.h"
 #include "gort/rtget.h"
 
 #include <string.h>
 
 #define DELTA_COUNT 3
 #define MIB ((u64)1 << 20)
-
-/* Sum of the three deltas, and of the corrections. */
-struct totals {
-	u64 in_stacks, in_work_bufs, in_ptr_scalar_bits, committed, released, in_heap;
-	u64 tiny, large_alloc, large_allocs, large_free, large_frees;
-	u64 mallocs[GO_MAX_SIZE_CLASSES], frees[GO_MAX_SIZE_CLASSES];
-};
 
 static struct err *add_field(const struct rt *rt, va_t delta, enum rt_field f, u64 *sum)
 {
@@ -40,7 +34,7 @@ static struct err *add_array(const struct rt *rt, va_t delta, enum rt_field f, u
 	return NULL;
 }
 
-static struct err *add_delta(const struct rt *rt, va_t delta, struct totals *t)
+static struct err *add_delta(const struct rt *rt, va_t delta, struct mstats_totals *t)
 {
 	TRY(add_field(rt, delta, RT_DELTA_COMMITTED, &t->committed));
 	TRY(add_field(rt, delta, RT_DELTA_RELEASED, &t->released));
@@ -59,7 +53,7 @@ static struct err *add_delta(const struct rt *rt, va_t delta, struct totals *t)
 
 /* What a cached span has handed out since the mcache took it and has not reported yet. A thread
  * that was stopped in mcache.refill leaves a span here that is swept and reported already. */
-static struct err *flush_span(const struct gort *gort, va_t mspan, struct totals *t)
+static struct err *flush_span(const struct gort *gort, va_t mspan, struct mstats_totals *t)
 {
 	const struct rt *rt = &gort->rt;
 	u8 buf[RT_RECORD_MAX];
@@ -75,7 +69,7 @@ static struct err *flush_span(const struct gort *gort, va_t mspan, struct totals
 	return NULL;
 }
 
-static struct err *flush_caches(const struct gort *gort, struct totals *t)
+static struct err *flush_caches(const struct gort *gort, struct mstats_totals *t)
 {
 	const struct rt *rt = &gort->rt;
 
@@ -95,17 +89,18 @@ static struct err *flush_caches(const struct gort *gort, struct totals *t)
 	return NULL;
 }
 
-static struct err *read_totals(const struct gort *gort, struct totals *t)
+struct err *mstats_read_raw(const struct gort *gort, struct mstats_totals *ret)
 {
 	const struct rt *rt = &gort->rt;
 	va_t deltas = rt_addr(rt, rt->globals[RT_G_MEMSTATS], RT_MSTATS_DELTAS);
 
+	*ret = (struct mstats_totals){0};
 	for (u64 i = 0; i < DELTA_COUNT; i++)
-		TRY(add_delta(rt, deltas + i * rt_size(rt, RT_MSTATS_DELTA), t));
-	return flush_caches(gort, t);
+		TRY(add_delta(rt, deltas + i * rt_size(rt, RT_MSTATS_DELTA), ret));
+	return NULL;
 }
 
-static void set_objects(const struct rt *rt, const struct totals *t, struct mstats *m)
+static void set_objects(const struct rt *rt, const struct mstats_totals *t, struct mstats *m)
 {
 	u64 freed = t->large_free;
 
@@ -187,7 +182,7 @@ static u64 heap_goal(const struct rt *rt, const struct pacer *p)
 	return goal;
 }
 
-static struct err *set_gauges(const struct rt *rt, const struct totals *t, struct mstats *m)
+static struct err *set_gauges(const struct rt *rt, const struct mstats_totals *t, struct mstats *m)
 {
 	va_t stats = rt->globals[RT_G_MEMSTATS], mheap = rt->globals[RT_G_MHEAP];
 	struct pacer p;
@@ -240,10 +235,11 @@ static struct err *read_cycles(const struct rt *rt, struct mstats *m)
 
 struct err *mstats_read(const struct gort *gort, struct mstats *ret)
 {
-	struct totals t = {0};
+	struct mstats_totals t;
 
 	*ret = (struct mstats){0};
-	TRY(err_wrap(read_totals(gort, &t), "the heap's statistics"));
+	TRY(err_wrap(mstats_read_raw(gort, &t), "the heap's statistics"));
+	TRY(err_wrap(flush_caches(gort, &t), "the caches' statistics"));
 	set_objects(&gort->rt, &t, ret);
 	TRY(err_wrap(set_gauges(&gort->rt, &t, ret), "the memory statistics"));
 	return err_wrap(read_cycles(&gort->rt, ret), "the GC's statistics");

@@ -76,6 +76,29 @@ enum evidence residency_kind_evidence(enum page_kind kind)
 	return EVIDENCE_UNKNOWN;
 }
 
+void residency_tally(const struct residency *res, va_t lo, va_t hi,
+		     u64 by_kind[static PAGE_KIND_COUNT])
+{
+	size_t a = 0, b = res->runs.n;
+
+	while (a < b) { /* first run that begins behind lo */
+		size_t mid = a + (b - a) / 2;
+
+		if (((u64)res->runs.v[mid].page << PAGE_SHIFT) <= lo)
+			a = mid + 1;
+		else
+			b = mid;
+	}
+	for (size_t run = a; run > 0 && lo < hi; run++) {
+		va_t end = hi;
+
+		if (run < res->runs.n)
+			end = MIN(hi, (u64)res->runs.v[run].page << PAGE_SHIFT);
+		by_kind[res->runs.v[run - 1].kind] += end - lo;
+		lo = end;
+	}
+}
+
 static bool is_zero(const u8 *p, size_t n)
 {
 	/* A block is equal to itself shifted by one byte only when all bytes are the same. */

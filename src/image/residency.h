@@ -59,6 +59,10 @@ void residency_set_file(struct image *im, int file, const char *path);
  * have every dumped page tested for zero. */
 struct err *residency_build(struct image *im, struct diags *d) ERR_RESULT;
 
+/* Adds the bytes of [lo, hi) to the kinds of their pages. */
+void residency_tally(const struct residency *res, va_t lo, va_t hi,
+		     u64 by_kind[static PAGE_KIND_COUNT]);
+
 /* The column of a page. reserved: the owner is address space that the Go runtime reserved without
  * access; runtime: the owner is any memory that the runtime mapped itself. */
 enum page_state residency_state(enum page_kind kind, bool reserved, bool runtime);

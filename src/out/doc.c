@@ -84,10 +84,15 @@ struct doc_table *doc_table(struct doc *d, const char *key, const char *title,
 {
 	struct doc_table *t = doc_new_subtable(d, columns, column_count);
 
+	doc_add_table(d, key, title, t);
+	return t;
+}
+
+void doc_add_table(struct doc *d, const char *key, const char *title, struct doc_table *t)
+{
 	t->key = key;
 	t->title = title;
 	must(array_push(&d->items, {.type = ITEM_TABLE, .table = t}));
-	return t;
 }
 
 size_t doc_add_row(struct doc_table *t, const struct doc_value *values, size_t n)

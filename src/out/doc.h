@@ -171,6 +171,9 @@ struct doc_table *doc_table(struct doc *d, const char *key, const char *title,
 struct doc_table *doc_new_subtable(struct doc *d, const struct doc_column *columns,
 				   size_t column_count);
 
+/* Makes a table that was filled before an item of the doc. */
+void doc_add_table(struct doc *d, const char *key, const char *title, struct doc_table *t);
+
 /* Appends a row: one value a column, in order. Returns the row's index. */
 size_t doc_add_row(struct doc_table *t, const struct doc_value *values, size_t n);
 #define doc_row(t, ...)                                                                            \

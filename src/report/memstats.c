@@ -2,6 +2,7 @@
 #include "report/common.h"
 
 #include "base/units.h"
+#include "gort/metrics.h"
 #include "gort/mstats.h"
 #include "gort/walk.h"
 
@@ -124,6 +125,20 @@ static struct doc_object *add_memstats(struct doc *d, const struct walk *w, cons
 	return o;
 }
 
+static struct err *add_metrics(struct doc *d, const struct gort *gort, const struct mstats *m)
+{
+	struct metric metrics[METRICS_MAX];
+	struct doc_object *o = doc_object(d, "metrics", "runtime/metrics");
+	size_t n;
+
+	TRY(metrics_read(gort, m, metrics, &n));
+	for (size_t i = 0; i < n; i++)
+		doc_set(o, metrics[i].name,
+			strstr(metrics[i].name, ":bytes") ? doc_bytes(metrics[i].value)
+							  : doc_count(metrics[i].value));
+	return NULL;
+}
+
 struct err *report_memstats(struct report *r)
 {
 	struct doc *d = r->doc;
@@ -143,5 +158,5 @@ struct err *report_memstats(struct report *r)
 	add_headline(d, &walk, checks);
 	d->csv_object = add_memstats(d, &walk, &mstats);
 	add_checks(d, checks);
-	return NULL;
+	return add_metrics(d, s->gort, &mstats);
 }

@@ -20,6 +20,13 @@ struct snapshot {
 /* What the user asked of a report. */
 struct report_options {
 	bool by_vma; /* ledger: the classes inside each mapping */
+
+	/* spans: what to leave out, or the map instead */
+	bool map;
+	bool filter_class, filter_occupancy;
+	unsigned class, occupancy;  /* size class; at most so many percent of the slots in use */
+	enum span_state span_state; /* SPAN_DEAD: either */
+	va_t address;               /* the span that contains it; 0: any */
 };
 
 /* One report being made. */
@@ -38,6 +45,9 @@ struct err *report_overview(struct report *r) ERR_RESULT;
 struct err *report_ledger(struct report *r) ERR_RESULT;
 struct err *report_vmas(struct report *r) ERR_RESULT;
 struct err *report_memstats(struct report *r) ERR_RESULT;
+struct err *report_sizeclasses(struct report *r) ERR_RESULT;
+struct err *report_spans(struct report *r) ERR_RESULT;
+struct err *report_gc(struct report *r) ERR_RESULT;
 struct err *report_verify(struct report *r) ERR_RESULT;
 
 /* Items that every report ends with: the findings that limit it. */

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Compares spanscope with the truth of real Go processes.
 
-For each Go release, build mode and program below progs/ this builds the program, lets it
+For each Go release, build mode and program (see programs.py) this builds the program, lets it
 write down its truth (see progs/truth), takes a core of it by the kernel and by gcore, and
-checks what spanscope says of that core. One line a test:
+checks what spanscope says of that core (checks.py). The residency of cores by the kernel is
+compared with what the kernel said right after the dump (exitwatch.c, residency.py). One line
+a test:
 
     ok 1.24 static quiet kernel
     not ok 1.24 static quiet gcore: reason
@@ -31,53 +33,33 @@ import tempfile
 import threading
 import time
 
+sys.dont_write_bytecode = True
+
+import checks
+import residency
+import truth
+from programs import PROGRAMS
+
 PROGS = pathlib.Path(__file__).resolve().parent / "progs"
 CACHES = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
 CACHE = pathlib.Path(os.environ.get("SPANSCOPE_CACHE") or CACHES / "spanscope")
 
 RELEASES = ["1.19", "1.21", "1.22", "1.23", "1.24", "1.25", "1.26", "1.27"]
-PROGRAMS = ["quiet", "fragmented", "idle", "cgo"]
 DUMPS = ["kernel", "gcore"]
-EVIDENCE = {"kernel": "populated", "gcore": "nonzero"}
 
-# Build mode: flags of `go build`, and the programs that are built so.
+# Flags of `go build`.
 MODES = {
-    "static": (["-buildmode=exe"], ["quiet", "fragmented", "idle"]),
-    "pie": (["-buildmode=pie"], ["quiet"]),
-    "cgo": (["-buildmode=exe"], ["cgo"]),
+    "static": ["-buildmode=exe"],
+    "pie": ["-buildmode=pie"],
+    "cgo": ["-buildmode=exe"],
 }
 
 TEST_SECONDS = 120
 BUILD_SECONDS = 600
-TEXT_COLUMNS = 100
+ATTEMPTS = 12
 
 # What coredump_filter(5) calls the default: anonymous memory, ELF headers, huge pages.
 CORE_FILTER = 0x33
-
-# The fields that everything else stands on.
-MEMSTATS_MAIN = ["HeapAlloc", "HeapInuse", "HeapIdle", "HeapReleased", "StackInuse", "HeapSys",
-                 "HeapObjects"]
-# Fields that nothing moves between the program's last reading and its dump.
-MEMSTATS_ALSO = ["Alloc", "StackSys", "MSpanInuse", "MSpanSys", "MCacheInuse", "MCacheSys",
-                 "BuckHashSys", "GCSys", "OtherSys", "Sys", "NextGC", "NumGC", "NumForcedGC",
-                 "Mallocs", "Frees", "TotalAlloc", "BySize", "PauseNs", "PauseEnd",
-                 "PauseTotalNs", "LastGC"]
-
-COLUMNS = ["virtual", "resident", "swapped", "absent", "unknown", "zero", "huge", "lazyfree"]
-STATES = ["resident", "swapped", "absent", "unknown"]
-
-# Sums of ledger classes (virtual) and the MemStats figure that each must equal.
-LEDGER_TWINS = [
-    (["go.heap.live", "go.heap.fresh", "go.heap.dead", "go.heap.undecided"],
-     "HeapAlloc", lambda t: t["HeapAlloc"]),
-    (["go.heap.free", "go.heap.tail"],
-     "HeapInuse-HeapAlloc", lambda t: t["HeapInuse"] - t["HeapAlloc"]),
-    (["go.idle.retained"],
-     "HeapIdle-HeapReleased", lambda t: t["HeapIdle"] - t["HeapReleased"]),
-    (["go.idle.released"], "HeapReleased", lambda t: t["HeapReleased"]),
-    (["go.stack.used", "go.stack.unused", "go.stack.system", "go.stack.cached"],
-     "StackInuse", lambda t: t["StackInuse"]),
-]
 
 
 class Failure(Exception):
@@ -86,13 +68,17 @@ class Failure(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """One executable to be tested."""
+    """One program to be tested."""
     release: str
     mode: str
-    program: str
+    name: str
+
+    @property
+    def program(self):
+        return PROGRAMS[self.name]
 
     def __str__(self):
-        return f"{self.release} {self.mode} {self.program}"
+        return f"{self.release} {self.mode} {self.name}"
 
 
 # ---- processes
@@ -135,11 +121,12 @@ def toolchain(release):
 
 def source_hash(target):
     """Identifies what an executable is made from, so that it is built once."""
-    digest = hashlib.sha256(repr((target, MODES[target.mode])).encode())
+    digest = hashlib.sha256(repr((target.release, target.mode, MODES[target.mode])).encode())
     digest.update((toolchain(target.release) / "VERSION").read_bytes())
-    for path in sorted(PROGS.rglob("*")):
-        if path.is_file():
-            digest.update(f"{path.relative_to(PROGS)}\0".encode() + path.read_bytes() + b"\0")
+    sources = [PROGS / "go.mod", *sorted((PROGS / "truth").iterdir()),
+               *sorted((PROGS / target.program.folder).iterdir())]
+    for path in sources:
+        digest.update(f"{path.relative_to(PROGS)}\0".encode() + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
 
@@ -163,8 +150,8 @@ BUILDING = collections.defaultdict(threading.Lock)
 
 def executable(target):
     """Returns the path of the executable, which is built unless it is in the cache."""
-    exe = CACHE / "live" / source_hash(target) / target.program
-    with BUILDING[target]:
+    exe = CACHE / "live" / source_hash(target) / target.program.folder
+    with BUILDING[exe]:
         if not exe.exists():
             build(target, exe)
     return exe
@@ -173,80 +160,31 @@ def executable(target):
 def build(target, exe):
     exe.parent.mkdir(parents=True, exist_ok=True)
     fresh = exe.with_name(f"{exe.name}.{os.getpid()}")
-    flags, _ = MODES[target.mode]
-    result = run([toolchain(target.release) / "bin" / "go", "build", *flags, "-buildvcs=false",
-                  "-o", fresh, f"./{target.program}"],
+    result = run([toolchain(target.release) / "bin" / "go", "build", *MODES[target.mode],
+                  "-buildvcs=false", "-o", fresh, f"./{target.program.folder}"],
                  BUILD_SECONDS, cwd=PROGS, env=go_environment(target))
     if result.returncode:
         raise Failure(f"go build: {last_line(result.stderr)}")
     fresh.rename(exe)
 
 
-# ---- the truth
-
-class MemStats:
-    """The raw bytes of runtime.MemStats, whose layout is the same in all releases."""
-    words = ["Alloc", "TotalAlloc", "Sys", "Lookups", "Mallocs", "Frees", "HeapAlloc", "HeapSys",
-             "HeapIdle", "HeapInuse", "HeapReleased", "HeapObjects", "StackInuse", "StackSys",
-             "MSpanInuse", "MSpanSys", "MCacheInuse", "MCacheSys", "BuckHashSys", "GCSys",
-             "OtherSys", "NextGC", "LastGC", "PauseTotalNs"]
-    pauses = 256
-    classes = 61
-    # words, PauseNs, PauseEnd; NumGC, NumForcedGC, GCCPUFraction, EnableGC, DebugGC, padding
-    head = struct.Struct(f"<{len(words) + 2 * pauses}Q2Id2?6x")
-    by_size = struct.Struct("<I4x2Q")
-    size = head.size + classes * by_size.size
-
-    @classmethod
-    def decode(cls, raw):
-        values = cls.head.unpack_from(raw)
-        count = len(cls.words)
-        stats = dict(zip(cls.words, values))
-        stats["PauseNs"] = list(values[count:count + cls.pauses])
-        stats["PauseEnd"] = list(values[count + cls.pauses:count + 2 * cls.pauses])
-        names = ["NumGC", "NumForcedGC", "GCCPUFraction", "EnableGC", "DebugGC"]
-        stats.update(zip(names, values[count + 2 * cls.pauses:]))
-        stats["BySize"] = [dict(zip(("Size", "Mallocs", "Frees"), entry))
-                           for entry in cls.by_size.iter_unpack(raw[cls.head.size:])]
-        return stats
-
-
-def read_truth(folder):
-    """Returns what the program wrote down: its notes and MemStats in one dictionary."""
-    truth = {}
-    for line in (folder / "truth").read_text().splitlines():
-        key, _, value = line.partition("=")
-        truth[key] = int(value) if value.isdigit() else value
-    return truth | MemStats.decode((folder / "truth.memstats").read_bytes())
-
-
-def check_truth(target, truth):
-    """The program must be the case that it is meant to be, whatever spanscope says."""
-    if truth["HeapIdle"] + truth["HeapInuse"] != truth["HeapSys"]:
-        yield "truth: HeapIdle + HeapInuse is not HeapSys"
-    if target.program == "fragmented":
-        if truth["HeapInuse"] - truth["HeapAlloc"] <= 0.6 * truth["HeapInuse"]:
-            yield "truth: the heap is not fragmented"
-    if target.program == "idle":
-        if truth["HeapIdle"] - truth["HeapReleased"] <= 0.5 * truth["HeapSys"]:
-            yield "truth: the idle heap was not retained"
-
-
 # ---- cores
 
-def take_core(exe, dump, folder, deadline):
+def take_core(target, dump, folder, exitwatch, deadline):
     """Runs the program in the folder until it is dumped; returns the path of the core."""
     argument = {"kernel": "abort", "gcore": "wait"}[dump]
+    watch = [exitwatch, "process"] if exitwatch and dump == "kernel" else []
     environment = {"PATH": os.environ.get("PATH", os.defpath), "GOTRACEBACK": "crash"}
     with open(folder / "output", "wb") as output:
-        child = subprocess.Popen([exe, "-dump", argument, "-truth", "truth"], cwd=folder,
+        child = subprocess.Popen([*watch, executable(target), *target.program.arguments,
+                                  "-dump", argument, "-truth", "truth"], cwd=folder,
                                  env=environment, stdin=subprocess.DEVNULL, stdout=output,
                                  stderr=output, start_new_session=True)
     try:
         if dump == "kernel":
             await_abort(child, deadline)
         else:
-            await_truth(child, folder / "truth.memstats", deadline)
+            await_truth(child, folder, target.program.frozen, deadline)
             gcore(child.pid, folder, deadline)
     finally:
         end(child)
@@ -262,9 +200,11 @@ def await_abort(child, deadline):
         raise Failure(f"the program ended with status {status}, not by SIGABRT")
 
 
-def await_truth(child, path, deadline):
-    """Waits for the program's last system call before it stands still."""
-    while not path.exists() or path.stat().st_size < MemStats.size:
+def await_truth(child, folder, frozen, deadline):
+    """Waits until the program has written what it has to write."""
+    path, size = (folder / "truth.memstats", truth.MemStats.size) if frozen else (
+        folder / "truth", 1)
+    while not path.exists() or path.stat().st_size < size:
         if child.poll() is not None:
             raise Failure(f"the program ended with status {child.returncode}")
         if time.monotonic() > deadline:
@@ -282,7 +222,7 @@ def gcore(pid, folder, deadline):
 
 def find_core(folder):
     """The one ELF file in the folder, whatever core_pattern or gcore called it."""
-    for path in folder.iterdir():
+    for path in filter(pathlib.Path.is_file, folder.iterdir()):
         with open(path, "rb") as file:
             if file.read(4) == b"\x7fELF":
                 return path
@@ -296,6 +236,7 @@ class Tool:
 
     def __init__(self, path, core, deadline):
         self.path, self.core, self.deadline = path, core, deadline
+        self.documents = {}
 
     def output(self, *arguments):
         environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
@@ -308,6 +249,11 @@ class Tool:
         return result.stdout
 
     def json(self, command):
+        if command not in self.documents:
+            self.documents[command] = self.run_json(command)
+        return self.documents[command]
+
+    def run_json(self, command):
         try:
             document = json.loads(self.output(command, "--json"))
         except json.JSONDecodeError as error:
@@ -317,107 +263,27 @@ class Tool:
             raise Failure(f"{command}: schema is {document.get('schema')!r}, not {schema!r}")
         return document
 
-
-def check_memstats(document, truth):
-    stats = document["memstats"]
-    for name in MEMSTATS_MAIN:
-        if stats.get(name) != truth[name]:
-            yield difference(name, truth[name], stats.get(name))
-    for name in MEMSTATS_ALSO:
-        if name in stats and stats[name] != truth[name]:
-            yield difference(name, truth[name], stats[name])
-    if not document["checks"]:
-        yield "memstats: no checks"
-    for check in document["checks"]:
-        if check["ok"] is not True:
-            yield (f"check {check['name']}: walked {check['walked']},"
-                   f" counter {check['counter']}")
+    def classes(self):
+        return {row["id"]: row for row in self.json("ledger")["classes"]}
 
 
-def difference(name, truth, tool):
-    """Names a field that differs; of an array, the first entry that does."""
-    if isinstance(truth, list) and isinstance(tool, list):
-        if len(truth) != len(tool):
-            return f"{name}: {len(truth)} entries, spanscope has {len(tool)}"
-        at = next(i for i, pair in enumerate(zip(truth, tool)) if pair[0] != pair[1])
-        return f"{name}[{at}]: truth {truth[at]}, spanscope {tool[at]}"
-    return f"{name}: truth {truth}, spanscope {tool}"
-
-
-def check_ledger(document, truth, dump):
-    classes = {row["id"]: row for row in document["classes"]}
-    if len(classes) != len(document["classes"]):
-        yield "ledger: a class is listed twice"
-    for name, row in classes.items():
-        states = sum(row[state] or 0 for state in STATES)
-        if row["virtual"] != states:
-            yield f"{name}: virtual {row['virtual']}, sum of its states {states}"
-    for column in COLUMNS:
-        known = [row[column] for row in classes.values() if row[column] is not None]
-        total = sum(known) if known else None
-        if document["total"][column] != total:
-            yield (f"ledger: total {column} {document['total'][column]},"
-                   f" sum of the classes {total}")
-    for names, twin, figure in LEDGER_TWINS:
-        size = sum(classes[name]["virtual"] for name in names)
-        if size != figure(truth):
-            yield f"{' + '.join(names)}: {size}, {twin} {figure(truth)}"
-    if document["evidence"] != EVIDENCE[dump]:
-        yield f"ledger: evidence {document['evidence']}, not {EVIDENCE[dump]}"
-
-
-def check_overview(document):
-    total = document["total"]["resident"]
-    running = 0
-    for step in document["waterfall"]:
-        running += step["bytes"]
-        if step["cumulative"] != running:
-            yield f"waterfall {step['id']}: cumulative {step['cumulative']}, sum {running}"
-    if running != total:
-        yield f"waterfall: ends at {running}, total resident {total}"
-
-
-def check_text(text):
-    lines = text.splitlines()
-    if not lines or not lines[0].strip():
-        yield "text: the first line is empty"
-    widest = max(map(len, lines), default=0)
-    if widest > TEXT_COLUMNS:
-        yield f"text: {widest} columns wide"
-
-
-def check_program(target, truth, ledger):
-    """What the program was made to show."""
-    classes = {row["id"]: row for row in ledger["classes"]}
-    if target.program == "fragmented":
-        free = classes["go.heap.free"]["virtual"]
-        if free <= 0.6 * truth["HeapInuse"]:
-            yield f"fragmented: go.heap.free {free} of HeapInuse {truth['HeapInuse']}"
-    if target.program == "idle":
-        idle = classes["go.idle.retained"]
-        if idle["virtual"] <= 0.5 * truth["HeapSys"]:
-            yield f"idle: go.idle.retained {idle['virtual']} of HeapSys {truth['HeapSys']}"
-        if idle["resident"] <= 0.8 * idle["virtual"]:
-            yield f"idle: go.idle.retained {idle['virtual']}, resident {idle['resident']}"
-    if target.program == "cgo":
-        c_memory = [row for name, row in classes.items()
-                    if name == "anon" or name.startswith("c.heap.")]
-        resident = sum(row["resident"] or 0 for row in c_memory)
-        if resident < 0.95 * truth["malloc_bytes"]:
-            yield f"cgo: anon resident {resident}, malloc gave {truth['malloc_bytes']}"
-
-
-def check_spanscope(tool, target, dump, truth):
+def check_spanscope(tool, target, dump, known):
     """Every problem that the commands show on this core."""
-    def ledger():
-        document = tool.json("ledger")
-        yield from check_ledger(document, truth, dump)
-        yield from check_program(target, truth, document)
+    program = target.program
 
-    yield from guarded(lambda: check_memstats(tool.json("memstats"), truth))
-    yield from guarded(ledger)
-    yield from guarded(lambda: check_overview(tool.json("overview")))
-    yield from guarded(lambda: check_text(tool.output()))
+    def twins():
+        stats = known if program.frozen else tool.json("memstats")["memstats"]
+        return checks.ledger_twins(tool.classes(), stats)
+
+    yield from guarded(lambda: checks.memstats(tool.json("memstats"), known, program.frozen))
+    yield from guarded(lambda: checks.ledger(tool.json("ledger"), dump))
+    yield from guarded(twins)
+    yield from guarded(lambda: program.check(known, tool.classes(), dump))
+    yield from guarded(lambda: checks.overview(tool.json("overview")))
+    yield from guarded(lambda: checks.text(tool.output()))
+    if dump == "kernel":
+        record = tool.core.with_name("process")
+        yield from guarded(lambda: residency.check(record, tool.core, tool.json("vmas")))
 
 
 # ---- tests
@@ -434,14 +300,23 @@ def guarded(problems):
 
 def run_test(target, dump, folder, options):
     """Yields the problems of one test."""
-    exe = executable(target)
+    executable(target)
     deadline = time.monotonic() + TEST_SECONDS
-    core = take_core(exe, dump, folder, deadline)
-    truth = read_truth(folder)
-    yield from check_truth(target, truth)
-    if not options.truth_only:
+    for _ in range(ATTEMPTS):
+        core = take_core(target, dump, folder, options.exitwatch, deadline)
+        known = truth.read(folder)
+        if options.truth_only:
+            break
         tool = Tool(options.spanscope, core, deadline)
-        yield from check_spanscope(tool, target, dump, truth)
+        caught = target.program.caught
+        if not caught or caught(tool.json("overview"), tool.classes(), known):
+            break
+        core.unlink()
+    else:
+        raise Failure(f"not caught in {ATTEMPTS} attempts")
+    yield from truth.check(known)
+    if not options.truth_only:
+        yield from check_spanscope(tool, target, dump, known)
 
 
 def test_line(target, dump, options):
@@ -491,11 +366,11 @@ def kernel_obstacle():
 
 def select_tests(options):
     """All tests in the order of their lines; the dumps of one executable follow each other."""
-    return [(Target(release, mode, program), dump)
+    return [(Target(release, mode, name), dump)
             for release in options.releases
             for mode in options.modes
-            for program in MODES[mode][1] if program in options.programs
-            for dump in options.dumps]
+            for name in options.programs if mode in PROGRAMS[name].modes
+            for dump in options.dumps if dump in PROGRAMS[name].dumps]
 
 
 def run_tests(tests, options):
@@ -531,9 +406,11 @@ def names(choices):
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--spanscope", metavar="PATH", help="the program to be tested")
+    parser.add_argument("--exitwatch", metavar="PATH",
+                        help="the program that records what was resident")
     parser.add_argument("--truth-only", action="store_true",
                         help="build, dump and decode the truth, without spanscope")
-    for option, choices in [("--releases", RELEASES), ("--programs", PROGRAMS),
+    for option, choices in [("--releases", RELEASES), ("--programs", list(PROGRAMS)),
                             ("--dumps", DUMPS), ("--modes", list(MODES))]:
         parser.add_argument(option, metavar="A,B", type=names(choices), default=choices,
                             help=f"some of {','.join(choices)}")
@@ -541,10 +418,12 @@ def parse_arguments():
     parser.add_argument("-j", dest="jobs", type=int, default=os.cpu_count(),
                         help="tests at a time (default: one a CPU)")
     options = parser.parse_args()
-    if not options.truth_only:
-        if not options.spanscope or not os.access(options.spanscope, os.X_OK):
-            parser.error("--spanscope must name the program")
-        options.spanscope = str(pathlib.Path(options.spanscope).resolve())
+    for name in ("spanscope", "exitwatch"):
+        path = getattr(options, name)
+        if not options.truth_only and not (path and os.access(path, os.X_OK)):
+            parser.error(f"--{name} must name the program")
+        if path:
+            setattr(options, name, str(pathlib.Path(path).resolve()))
     return options
 
 

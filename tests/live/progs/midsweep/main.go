@@ -10,46 +10,46 @@ import (
 
 const (
 	count     = 40000
+	hugeCount = count / 100
+	hugeSize  = 40 << 10
 	keepEvery = 4
 )
 
 // Small objects with and without pointers, larger ones, and those with a span of their own:
-// their marks are kept in different places.
+// their marks are kept in different places. Large ones fill their slot with a header.
 type (
 	small struct {
 		next *small
 		data [11]uint64
 	}
+	plain [52]uint64
 	large struct {
 		next *large
-		data [127]uint64
+		data [126]uint64
 	}
+	huge [hugeSize]byte
 )
 
 var (
-	smalls []*small
-	larges []*large
-	plain  [][]byte
-	huge   [][]byte
+	smalls [count]*small
+	plains [count]*plain
+	larges [count]*large
+	huges  [hugeCount]*huge
 	stats  runtime.MemStats
 )
 
 func main() {
 	truth.Start()
 	debug.SetGCPercent(-1)
-	bytes := 0
-	for i := 0; i < count; i++ {
-		smalls = append(smalls, &small{})
-		plain = append(plain, make([]byte, 416))
-		larges = append(larges, &large{})
-		bytes += 96 + 416 + 1024
-		if i%100 == 0 {
-			huge = append(huge, make([]byte, 40<<10))
-			bytes += 40 << 10
-		}
+	for i := range smalls {
+		smalls[i], plains[i], larges[i] = &small{}, &plain{}, &large{}
+	}
+	for i := range huges {
+		huges[i] = &huge{}
 	}
 	runtime.GC()
 	thin()
+	const bytes = count*(96+416+1024) + hugeCount*hugeSize
 	truth.Note("kept_bytes", bytes/keepEvery)
 	truth.Note("dropped_bytes", bytes-bytes/keepEvery)
 	truth.Publish()
@@ -68,12 +68,12 @@ func main() {
 func thin() {
 	for i := range smalls {
 		if i%keepEvery != 0 {
-			smalls[i], larges[i], plain[i] = nil, nil, nil
+			smalls[i], plains[i], larges[i] = nil, nil, nil
 		}
 	}
-	for i := range huge {
+	for i := range huges {
 		if i%keepEvery != 0 {
-			huge[i] = nil
+			huges[i] = nil
 		}
 	}
 }

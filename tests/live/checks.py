@@ -1,0 +1,110 @@
+"""Compares what spanscope's commands say of a core with the truth, and with each other."""
+
+TEXT_COLUMNS = 100
+
+EVIDENCE = {"kernel": "populated", "gcore": "nonzero"}
+
+# The fields that everything else stands on.
+MEMSTATS_MAIN = ["HeapAlloc", "HeapInuse", "HeapIdle", "HeapReleased", "StackInuse", "HeapSys",
+                 "HeapObjects"]
+# Fields that nothing moves between the program's last reading and its dump.
+MEMSTATS_ALSO = ["Alloc", "StackSys", "MSpanInuse", "MSpanSys", "MCacheInuse", "MCacheSys",
+                 "BuckHashSys", "GCSys", "OtherSys", "Sys", "NextGC", "NumGC", "NumForcedGC",
+                 "Mallocs", "Frees", "TotalAlloc", "BySize", "PauseNs", "PauseEnd",
+                 "PauseTotalNs", "LastGC"]
+
+COLUMNS = ["virtual", "resident", "swapped", "absent", "unknown", "zero", "huge", "lazyfree"]
+STATES = ["resident", "swapped", "absent", "unknown"]
+
+# Sums of ledger classes (virtual) and the MemStats figure that each must equal.
+LEDGER_TWINS = [
+    (["go.heap.live", "go.heap.fresh", "go.heap.dead", "go.heap.undecided"],
+     "HeapAlloc", lambda t: t["HeapAlloc"]),
+    (["go.heap.free", "go.heap.tail"],
+     "HeapInuse-HeapAlloc", lambda t: t["HeapInuse"] - t["HeapAlloc"]),
+    (["go.idle.retained"],
+     "HeapIdle-HeapReleased", lambda t: t["HeapIdle"] - t["HeapReleased"]),
+    (["go.idle.released"], "HeapReleased", lambda t: t["HeapReleased"]),
+    (["go.stack.used", "go.stack.unused", "go.stack.system", "go.stack.cached"],
+     "StackInuse", lambda t: t["StackInuse"]),
+]
+
+# A span that is being swept has some of its objects counted as freed already.
+MOVED_BY_SWEEP = ["HeapAlloc", "HeapObjects"]
+
+
+def memstats(document, truth, frozen):
+    """The program that was frozen knew its MemStats; any other has the runtime's own counters."""
+    if frozen:
+        yield from same_memstats(document["memstats"], truth)
+    if not document["checks"]:
+        yield "memstats: no checks"
+    for check in document["checks"]:
+        if check["ok"] is not True and (frozen or check["name"] not in MOVED_BY_SWEEP):
+            yield (f"check {check['name']}: walked {check['walked']},"
+                   f" counter {check['counter']}")
+
+
+def same_memstats(stats, truth):
+    for name in MEMSTATS_MAIN:
+        if stats.get(name) != truth[name]:
+            yield difference(name, truth[name], stats.get(name))
+    for name in MEMSTATS_ALSO:
+        if name in stats and stats[name] != truth[name]:
+            yield difference(name, truth[name], stats[name])
+
+
+def difference(name, truth, tool):
+    """Names a field that differs; of an array, the first entry that does."""
+    if isinstance(truth, list) and isinstance(tool, list):
+        if len(truth) != len(tool):
+            return f"{name}: {len(truth)} entries, spanscope has {len(tool)}"
+        at = next(i for i, pair in enumerate(zip(truth, tool)) if pair[0] != pair[1])
+        return f"{name}[{at}]: truth {truth[at]}, spanscope {tool[at]}"
+    return f"{name}: truth {truth}, spanscope {tool}"
+
+
+def ledger(document, dump):
+    classes = {row["id"]: row for row in document["classes"]}
+    if len(classes) != len(document["classes"]):
+        yield "ledger: a class is listed twice"
+    for name, row in classes.items():
+        states = sum(row[state] or 0 for state in STATES)
+        if row["virtual"] != states:
+            yield f"{name}: virtual {row['virtual']}, sum of its states {states}"
+    for column in COLUMNS:
+        known = [row[column] for row in classes.values() if row[column] is not None]
+        total = sum(known) if known else None
+        if document["total"][column] != total:
+            yield (f"ledger: total {column} {document['total'][column]},"
+                   f" sum of the classes {total}")
+    if document["evidence"] != EVIDENCE[dump]:
+        yield f"ledger: evidence {document['evidence']}, not {EVIDENCE[dump]}"
+
+
+def ledger_twins(classes, stats):
+    """Sums of classes that MemStats has as one figure."""
+    for names, twin, figure in LEDGER_TWINS:
+        size = sum(classes[name]["virtual"] for name in names)
+        if size != figure(stats):
+            yield f"{' + '.join(names)}: {size}, {twin} {figure(stats)}"
+
+
+def overview(document):
+    total = document["total"]["resident"]
+    running = 0
+    for step in document["waterfall"]:
+        running += step["bytes"]
+        if step["cumulative"] != running:
+            yield f"waterfall {step['id']}: cumulative {step['cumulative']}, sum {running}"
+    if running != total:
+        yield f"waterfall: ends at {running}, total resident {total}"
+
+
+def text(output):
+    lines = output.splitlines()
+    if not lines or not lines[0].strip():
+        yield "text: the first line is empty"
+    widest = max(map(len, lines), default=0)
+    if widest > TEXT_COLUMNS:
+        yield f"text: {widest} columns wide"

@@ -1,0 +1,142 @@
+"""The fixture programs: how each is built and run, and what it was made to show.
+
+To add one: a folder below progs/, and a line in PROGRAMS with a function that yields what is
+wrong. It gets the truth, the classes of the ledger by name, and the kind of the dump.
+"""
+
+import collections.abc
+import dataclasses
+
+KIB, MIB = 1 << 10, 1 << 20
+
+
+def quiet(truth, classes, dump):
+    return ()
+
+
+def fragmented(truth, classes, dump):
+    free = classes["go.heap.free"]["virtual"]
+    if free <= 0.6 * truth["HeapInuse"]:
+        yield f"go.heap.free {free} of HeapInuse {truth['HeapInuse']}"
+
+
+def idle(truth, classes, dump):
+    retained = classes["go.idle.retained"]
+    if retained["virtual"] <= 0.5 * truth["HeapSys"]:
+        yield f"go.idle.retained {retained['virtual']} of HeapSys {truth['HeapSys']}"
+    if retained["resident"] <= 0.8 * retained["virtual"]:
+        yield f"go.idle.retained {retained['virtual']}, resident {retained['resident']}"
+
+
+def released(truth, classes, dump):
+    row = classes["go.idle.released"]
+    if row["virtual"] < truth["dropped_bytes"]:
+        yield f"go.idle.released {row['virtual']}, dropped {truth['dropped_bytes']}"
+    if row["resident"] >= 2 * MIB:
+        yield f"go.idle.released: resident {row['resident']}"
+    if dump == "kernel" and row["absent"] <= row["virtual"] - 2 * MIB:
+        yield f"go.idle.released {row['virtual']}, absent {row['absent']}"
+
+
+def ballast(truth, classes, dump):
+    live = classes["go.heap.live"]
+    rest = live["virtual"] - truth["planted_bytes"]
+    if rest < 0:
+        yield f"go.heap.live {live['virtual']}, planted {truth['planted_bytes']}"
+    if dump == "kernel" and abs(live["resident"] - truth["touched_bytes"] - rest) > MIB:
+        yield (f"go.heap.live: resident {live['resident']}, touched {truth['touched_bytes']},"
+               f" {rest} of other objects")
+
+
+def deepstacks(truth, classes, dump):
+    used = classes["go.stack.used"]["virtual"]
+    if used > truth["deep_bytes"] / 4:
+        yield f"go.stack.used {used}, though {truth['deep_bytes']} is left"
+    if classes["go.stack.unused"]["virtual"] < used:
+        yield f"go.stack.unused {classes['go.stack.unused']['virtual']}, used {used}"
+
+
+def deepparked(truth, classes, dump):
+    used = classes["go.stack.used"]["virtual"]
+    if not truth["deep_bytes"] <= used <= 2 * truth["deep_bytes"]:
+        yield f"go.stack.used {used}, frames {truth['deep_bytes']}"
+
+
+def busy(truth, classes, dump):
+    for name in ("go.stack.used", "go.meta.mspan", "go.heap.free"):
+        if not classes[name]["virtual"]:
+            yield f"{name} is empty"
+    if not classes["go.heap.live"]["virtual"] + classes["go.heap.undecided"]["virtual"]:
+        yield "the heap is empty"
+
+
+def midmark(truth, classes, dump):
+    for name in ("go.heap.fresh", "go.heap.dead"):
+        if classes[name]["virtual"]:
+            yield f"{name} {classes[name]['virtual']} during a mark"
+    live, undecided = (classes[name]["virtual"] for name in ("go.heap.live", "go.heap.undecided"))
+    if not undecided:
+        yield "go.heap.undecided is empty"
+    if live < truth["newcomer_bytes"]:
+        yield f"go.heap.live {live}, allocated during the mark {truth['newcomer_bytes']}"
+    if live + undecided < truth["chain_bytes"] + truth["newcomer_bytes"]:
+        yield f"go.heap.live {live}, go.heap.undecided {undecided}"
+
+
+def midsweep(truth, classes, dump):
+    live, dead = (classes[name]["virtual"] for name in ("go.heap.live", "go.heap.dead"))
+    if not 0 <= live - truth["kept_bytes"] <= MIB // 4:
+        yield f"go.heap.live {live}, kept {truth['kept_bytes']}"
+    if dead > truth["dropped_bytes"] + MIB // 4:
+        yield f"go.heap.dead {dead}, dropped {truth['dropped_bytes']}"
+
+
+def threads(truth, classes, dump):
+    # gsignal stacks are in the heap everywhere, those of g0 where there is no C.
+    system = classes["go.stack.system"]["virtual"]
+    if system < truth["threads"] * 32 * KIB:
+        yield f"go.stack.system {system} of {truth['threads']} threads"
+
+
+def cgo(truth, classes, dump):
+    resident = sum(row["resident"] or 0 for name, row in classes.items()
+                   if name == "anon" or name.startswith("c.heap."))
+    if resident < 0.95 * truth["malloc_bytes"]:
+        yield f"anon resident {resident}, malloc gave {truth['malloc_bytes']}"
+
+
+def is_marking(overview, classes, truth):
+    return overview["go"]["phase"] == "mark"
+
+
+def is_unswept(overview, classes, truth):
+    return classes["go.heap.dead"]["virtual"] > 0.5 * truth["dropped_bytes"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """caught: programs that die at a moment that they cannot know exactly say here whether they
+    have met it; they are run again until so. frozen: the program ends in truth.Freeze."""
+    check: collections.abc.Callable
+    folder: str
+    arguments: tuple = ()
+    modes: tuple = ("static",)
+    dumps: tuple = ("kernel", "gcore")
+    frozen: bool = True
+    caught: collections.abc.Callable = None
+
+
+PROGRAMS = {
+    "quiet": Program(quiet, "quiet", modes=("static", "pie")),
+    "fragmented": Program(fragmented, "fragmented"),
+    "idle": Program(idle, "idle"),
+    "released": Program(released, "idle", ("-release",)),
+    "ballast": Program(ballast, "ballast"),
+    "deepstacks": Program(deepstacks, "deepstacks"),
+    "deepparked": Program(deepparked, "deepstacks", ("-park",)),
+    "busy": Program(busy, "busy", modes=("static", "pie"), frozen=False),
+    "midmark": Program(midmark, "midmark", dumps=("kernel",), frozen=False, caught=is_marking),
+    "midsweep": Program(midsweep, "midsweep", dumps=("kernel",), frozen=False, caught=is_unswept),
+    "threads": Program(threads, "threads", modes=("static", "cgo")),
+    "cgo": Program(cgo, "cgo", modes=("cgo",)),
+}

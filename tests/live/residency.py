@@ -1,0 +1,169 @@
+"""Compares `spanscope vmas` with what the kernel said of the same pages.
+
+The record that exitwatch made when the core had just been written is the oracle. In a kernel
+core a page of anonymous memory is exact, so both must agree to the byte, mapping by mapping.
+Of a private file mapping the core has every page. One that the process has made its own and
+that is equal to the file all the same (a sync.Pool in .data that a collection has emptied) does
+not show in it; these pages, and no others, are unknown, and are taken off here.
+"""
+
+import dataclasses
+import re
+import struct
+
+PAGE = 4096
+
+HEADER = re.compile(r"([0-9a-f]+)-([0-9a-f]+) ...(.) ([0-9a-f]+) \S+ \d+ *(.*)")
+NUMBER = re.compile(r"(\w+): +(\d+) kB")
+
+
+@dataclasses.dataclass
+class Mapping:
+    """A mapping of smaps. Its kind is "anon" or "file" when it is private and of one of these,
+    else None: shared memory and what the kernel itself maps are not compared."""
+    lo: int
+    hi: int
+    kind: str
+    offset: int
+    name: str
+    bytes: dict
+    like_file: int = 0  # bytes of own pages that are equal to the file
+
+    @property
+    def resident(self):
+        """What a core cannot tell apart: anonymous pages in memory and in swap."""
+        return self.bytes["Anonymous"] + self.bytes["Swap"]
+
+    def __str__(self):
+        return f"{self.lo:x}-{self.hi:x} {self.name}".rstrip()
+
+
+def kind_of(sharing, name):
+    if sharing != "p":
+        return None
+    if name.startswith("/"):
+        return "file"
+    return "anon" if name in ("", "[heap]", "[stack]") or name.startswith("[anon:") else None
+
+
+def read_smaps(path):
+    """All mappings of smaps or smaps_rollup."""
+    mappings = []
+    for line in path.read_text().splitlines():
+        if match := HEADER.fullmatch(line):
+            lo, hi, sharing, offset, name = match.groups()
+            mappings.append(Mapping(int(lo, 16), int(hi, 16), kind_of(sharing, name),
+                                    int(offset, 16), name, {}))
+        elif match := NUMBER.fullmatch(line):
+            mappings[-1].bytes[match[1]] = int(match[2]) * 1024
+    return mappings
+
+
+def read_pages(path):
+    """Runs of pages: (from, to, words)."""
+    runs = []
+    for line in path.read_text().splitlines():
+        addresses, *words = line.split()
+        lo, hi = addresses.split("-")
+        runs.append((int(lo, 16), int(hi, 16), words))
+    return runs
+
+
+def is_anonymous(words):
+    """Whether smaps counts such a page under Anonymous or Swap."""
+    return not {"zero", "file", "guard"} & set(words)
+
+
+def check_pages(mappings, runs):
+    """The kernel's two accounts of the same pages must agree."""
+    for mapping in mappings:
+        size = sum(max(0, min(mapping.hi, hi) - max(mapping.lo, lo))
+                   for lo, hi, words in runs if is_anonymous(words))
+        if mapping.kind and size != mapping.resident:
+            yield f"exitwatch: {mapping}: smaps {mapping.resident}, pages {size}"
+
+
+def read_loads(core):
+    """The loads of a core that has less than 65,535: (address, offset, size in the file)."""
+    core.seek(0)
+    header = struct.unpack("<16sHHIQQQIHHHHHH", core.read(64))
+    core.seek(header[5])
+    loads = struct.iter_unpack("<IIQQQQQQ", core.read(56 * header[10]))
+    return [(va, offset, size) for kind, _, offset, va, _, size, _, _ in loads if kind == 1]
+
+
+def find_like_file(mapping, runs, core, loads):
+    """Sets how many bytes of own pages are equal to the file."""
+    va, offset, size = next(load for load in loads if load[0] <= mapping.lo < load[0] + load[2])
+    with open(mapping.name, "rb") as file:
+        for lo, hi, words in runs:
+            for page in range(max(lo, mapping.lo), min(hi, mapping.hi), PAGE):
+                file.seek(mapping.offset + page - mapping.lo)
+                core.seek(offset + page - va)
+                same = file.read(PAGE).ljust(PAGE, b"\0") == core.read(PAGE)
+                if is_anonymous(words) and same:
+                    mapping.like_file += PAGE
+
+
+def rows_of(document):
+    """The mappings of spanscope: (from, to, resident)."""
+    return [(int(row["lo"], 16), int(row["hi"], 16), row["resident"] or 0)
+            for row in document["vmas"]]
+
+
+def groups(mappings, rows):
+    """Mappings and rows in groups that share no byte with each other. Nearly all are pairs; where
+    one side splits what the other has as one, a group has more."""
+    ends = sorted([(mapping.lo, mapping.hi, mapping, None) for mapping in mappings] +
+                  [(row[0], row[1], None, row) for row in rows], key=lambda item: item[:2])
+    end, result = 0, []
+    for lo, hi, mapping, row in ends:
+        if lo >= end:
+            result.append(([], []))
+        end = max(end, hi)
+        if mapping:
+            result[-1][0].append(mapping)
+        else:
+            result[-1][1].append(row)
+    return result
+
+
+def check_group(mappings, rows):
+    """Every difference within one group."""
+    if not mappings:
+        yield f"vmas: {rows[0][0]:x}-{rows[-1][1]:x} is no mapping"
+        return
+    where = " + ".join(map(str, mappings))
+    if sum(m.hi - m.lo for m in mappings) != sum(hi - lo for lo, hi, _ in rows):
+        yield f"vmas: {where}: not the same range"
+    elif mappings[0].kind:
+        kernel = sum(mapping.resident - mapping.like_file for mapping in mappings)
+        ours = sum(row[2] for row in rows)
+        if ours != kernel:
+            yield f"vmas: {where}: resident {ours}, smaps {kernel}"
+
+
+def check(folder, path, document):
+    """Every difference between the record in the folder, made when the core at the path had been
+    written, and the vmas document."""
+    mappings = read_smaps(folder / "smaps")
+    rollup, = read_smaps(folder / "smaps_rollup")
+    runs = read_pages(folder / "pages")
+    yield from check_pages(mappings, runs)
+    with open(path, "rb") as core:
+        loads = read_loads(core)
+        for mapping in mappings:
+            if mapping.kind == "file" and mapping.resident:
+                find_like_file(mapping, runs, core, loads)
+    anonymous = 0
+    for group, rows in groups(mappings, rows_of(document)):
+        if len({mapping.kind for mapping in group}) > 1:
+            yield f"vmas: one mapping for {' + '.join(map(str, group))}"
+            continue
+        yield from check_group(group, rows)
+        if group and group[0].kind == "anon":
+            anonymous += sum(row[2] for row in rows)
+    in_files = sum(mapping.resident for mapping in mappings if mapping.kind == "file")
+    if anonymous != rollup.resident - in_files:
+        yield (f"vmas: private anonymous memory: resident {anonymous},"
+               f" smaps_rollup {rollup.resident - in_files}")
