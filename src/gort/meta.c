@@ -1,29 +1,36 @@
-#include "gort/meta.h"
+#include "gort/meta_priv.h"
 
 #include "gort/list.h"
 #include "gort/rtget.h"
 
-static struct err *add(struct meta *meta, va_t lo, u64 bytes, enum meta_kind kind)
+struct err *meta_add(struct meta *meta, va_t lo, u64 bytes, enum meta_kind kind)
 {
 	if (!lo || !bytes)
 		return NULL;
-	return array_push(&meta->v, (struct meta_range){{lo, va_plus(lo, bytes)}, kind});
+	return array_push(&meta->v, (struct meta_range){{lo, va_plus(lo, bytes)}, kind, false});
+}
+
+struct err *meta_add_mapped(struct meta *meta, va_t lo, u64 bytes, enum meta_kind kind)
+{
+	if (!lo || !bytes)
+		return NULL;
+	return array_push(&meta->v, (struct meta_range){{lo, va_plus(lo, bytes)}, kind, true});
 }
 
 /* The unused end of the chunk that a fixalloc carves its elements from. */
-static struct err *add_fixalloc_rest(const struct rt *rt, struct meta *meta, va_t fixalloc,
-				     enum meta_kind kind)
+struct err *meta_add_fixalloc_rest(const struct rt *rt, struct meta *meta, va_t fixalloc,
+				   enum meta_kind kind)
 {
 	u64 chunk, nchunk;
 
 	TRY(rt_u(rt, fixalloc, RT_FIXALLOC_CHUNK, &chunk));
 	TRY(rt_u(rt, fixalloc, RT_FIXALLOC_NCHUNK, &nchunk));
-	return add(meta, chunk, nchunk, kind);
+	return meta_add(meta, chunk, nchunk, kind);
 }
 
 /* Freed elements, linked through their first word. */
-static struct err *add_fixalloc_free(const struct rt *rt, struct meta *meta, va_t fixalloc,
-				     enum meta_kind kind)
+struct err *meta_add_fixalloc_free(const struct rt *rt, struct meta *meta, va_t fixalloc,
+				   enum meta_kind kind)
 {
 	struct list_guard guard = {0};
 	u64 size, node;
@@ -35,7 +42,7 @@ static struct err *add_fixalloc_free(const struct rt *rt, struct meta *meta, va_
 			diag(rt->d, DIAG_LIST, "a list of free elements runs in a circle");
 			return NULL;
 		}
-		TRY(add(meta, node, size, kind));
+		TRY(meta_add(meta, node, size, kind));
 		TRY(image_read(rt->im, node, &node, sizeof(node)));
 	}
 	return NULL;
@@ -49,9 +56,9 @@ static struct err *find_mspans(const struct gort *gort, struct meta *meta)
 	for (size_t i = 0; i < gort->spans.records.n; i++) {
 		struct range r = gort->spans.records.v[i];
 
-		TRY(add(meta, r.lo, r.hi - r.lo, META_MSPAN));
+		TRY(meta_add(meta, r.lo, r.hi - r.lo, META_MSPAN));
 	}
-	return add_fixalloc_rest(&gort->rt, meta, fixalloc, META_MSPAN);
+	return meta_add_fixalloc_rest(&gort->rt, meta, fixalloc, META_MSPAN);
 }
 
 static struct err *find_mcaches(const struct gort *gort, struct meta *meta)
@@ -59,10 +66,10 @@ static struct err *find_mcaches(const struct gort *gort, struct meta *meta)
 	va_t fixalloc = rt_addr(&gort->rt, gort->rt.globals[RT_G_MHEAP], RT_MHEAP_CACHEALLOC);
 
 	for (size_t i = 0; i < gort->procs.v.n; i++)
-		TRY(add(meta, gort->procs.v.v[i].mcache, rt_size(&gort->rt, RT_MCACHE),
-			META_MCACHE));
-	TRY(add_fixalloc_free(&gort->rt, meta, fixalloc, META_MCACHE));
-	return add_fixalloc_rest(&gort->rt, meta, fixalloc, META_MCACHE);
+		TRY(meta_add(meta, gort->procs.v.v[i].mcache, rt_size(&gort->rt, RT_MCACHE),
+			     META_MCACHE));
+	TRY(meta_add_fixalloc_free(&gort->rt, meta, fixalloc, META_MCACHE));
+	return meta_add_fixalloc_rest(&gort->rt, meta, fixalloc, META_MCACHE);
 }
 
 static struct err *find_heap_arenas(const struct gort *gort, struct meta *meta)
@@ -74,13 +81,14 @@ static struct err *find_heap_arenas(const struct gort *gort, struct meta *meta)
 		bitmap = rt_size(rt, RT_HEAP_ARENA_BITMAP);
 	if (rt_has(rt, RT_HEAP_ARENA_NO_MORE_PTRS))
 		no_more = rt_size(rt, RT_HEAP_ARENA_NO_MORE_PTRS);
-	TRY(add(meta, gort->arenas.l2, GO_ARENA_COUNT * sizeof(va_t), META_HEAPARENA));
+	TRY(meta_add_mapped(meta, gort->arenas.l2, GO_ARENA_COUNT * sizeof(va_t), META_HEAPARENA));
 	for (size_t i = 0; i < gort->arenas.v.n; i++) {
 		va_t a = gort->arenas.v.v[i].meta;
 
 		/* The bitmap, and the bits behind it, come first in the structure. */
-		TRY(add(meta, a, bitmap + no_more, META_GCBITS));
-		TRY(add(meta, a + bitmap + no_more, size - bitmap - no_more, META_HEAPARENA));
+		TRY(meta_add(meta, a, bitmap + no_more, META_GCBITS));
+		TRY(meta_add_mapped(meta, a + bitmap + no_more, size - bitmap - no_more,
+				    META_HEAPARENA));
 	}
 	return NULL;
 }
@@ -96,7 +104,7 @@ static struct err *find_gcbits_list(const struct rt *rt, struct meta *meta, enum
 			diag(rt->d, DIAG_LIST, "a list of gcBits arenas runs in a circle");
 			return NULL;
 		}
-		TRY(add(meta, arena, rt_size(rt, RT_GCBITS_ARENA), META_GCBITS));
+		TRY(meta_add(meta, arena, rt_size(rt, RT_GCBITS_ARENA), META_GCBITS));
 		TRY(rt_u(rt, arena, RT_GCBITS_ARENA_NEXT, &arena));
 	}
 	return NULL;
@@ -127,7 +135,7 @@ static struct err *add_sparse(const struct rt *rt, struct meta *meta, va_t lo, u
 			return err_new(ERR_FAULT, "0x%llx is not mapped", (unsigned long long)lo);
 		end = MIN(v->hi, hi);
 		no_access = v->perm_known ? v->perm == 0 : true;
-		TRY(add(meta, lo, end - lo, no_access ? META_RESERVED : META_PAGEALLOC));
+		TRY(meta_add(meta, lo, end - lo, no_access ? META_RESERVED : META_PAGEALLOC));
 		lo = end;
 	}
 	return NULL;
@@ -154,25 +162,26 @@ static struct err *find_page_index(const struct rt *rt, struct meta *meta)
 
 		if (!image_u64(rt->im, chunks + 8 * i, &table))
 			return err_fault();
-		TRY(add(meta, table, chunk_table, META_PAGEALLOC));
+		TRY(meta_add_mapped(meta, table, chunk_table, META_PAGEALLOC));
 	}
 	return NULL;
 }
 
 static struct err *find_buckets(const struct gort *gort, struct meta *meta)
 {
-	TRY(add(meta, gort->buckets.hash, GO_BUCKHASH_BYTES, META_BUCKET));
+	TRY(meta_add_mapped(meta, gort->buckets.hash, GO_BUCKHASH_BYTES, META_BUCKET));
 	for (size_t i = 0; i < gort->buckets.memory.n; i++) {
 		struct range r = gort->buckets.memory.v[i];
 
-		TRY(add(meta, r.lo, r.hi - r.lo, META_BUCKET));
+		TRY(meta_add(meta, r.lo, r.hi - r.lo, META_BUCKET));
 	}
 	for (size_t i = 0; i < gort->modules.v.n; i++) {
 		const struct module *m = &gort->modules.v.v[i];
 
-		TRY(add(meta, m->gcdata_mask.lo, m->gcdata_mask.hi - m->gcdata_mask.lo,
-			META_BUCKET));
-		TRY(add(meta, m->gcbss_mask.lo, m->gcbss_mask.hi - m->gcbss_mask.lo, META_BUCKET));
+		TRY(meta_add(meta, m->gcdata_mask.lo, m->gcdata_mask.hi - m->gcdata_mask.lo,
+			     META_BUCKET));
+		TRY(meta_add(meta, m->gcbss_mask.lo, m->gcbss_mask.hi - m->gcbss_mask.lo,
+			     META_BUCKET));
 	}
 	return NULL;
 }
@@ -188,7 +197,7 @@ static struct err *find_persistent(const struct rt *rt, struct meta *meta)
 			diag(rt->d, DIAG_LIST, "the list of persistent chunks runs in a circle");
 			return NULL;
 		}
-		TRY(add(meta, chunk, GO_PERSISTENT_CHUNK_BYTES, META_PERSISTENT));
+		TRY(meta_add(meta, chunk, GO_PERSISTENT_CHUNK_BYTES, META_PERSISTENT));
 		TRY(image_read(rt->im, chunk, &chunk, sizeof(chunk)));
 	}
 	return NULL;
@@ -199,7 +208,7 @@ static struct err *find_allspans(const struct rt *rt, struct meta *meta)
 	struct go_slice s;
 
 	TRY(rt_slice(rt, rt_addr(rt, rt->globals[RT_G_MHEAP], RT_MHEAP_ALLSPANS), GO_MAX_ADDR, &s));
-	return add(meta, s.ptr, s.cap * sizeof(va_t), META_ALLSPANS);
+	return meta_add_mapped(meta, s.ptr, s.cap * sizeof(va_t), META_ALLSPANS);
 }
 
 /* One kind of structure that cannot be found leaves the others in place. */
@@ -223,5 +232,8 @@ struct err *meta_find(const struct gort *gort, struct meta *ret)
 	TRY(survive(rt, find_page_index(rt, ret), "the page allocator's index"));
 	TRY(survive(rt, find_buckets(gort, ret), "the profile buckets"));
 	TRY(survive(rt, find_allspans(rt, ret), "the table of spans"));
+	TRY(survive(rt, meta_find_specials(gort, ret), "the specials"));
+	TRY(survive(rt, meta_find_queues(rt, ret), "the marker's queues"));
+	TRY(survive(rt, meta_find_trace(gort, ret), "the trace buffers"));
 	return survive(rt, find_persistent(rt, ret), "the persistent chunks");
 }

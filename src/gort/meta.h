@@ -15,11 +15,15 @@ enum meta_kind {
 	META_BUCKET,    /* what BuckHashSys counts */
 	META_RESERVED,  /* address space of summaries and indexes without access */
 	META_ALLSPANS,
+	META_GCWORK,  /* queues of the marker, outside the heap */
+	META_SPECIAL, /* specials of objects, finalizer and cleanup blocks */
+	META_TRACE,   /* execution trace buffers */
 };
 
 struct meta_range {
 	struct range range;
 	enum meta_kind kind;
+	bool mapped; /* a mapping of its own: the rest of its last page belongs to it */
 };
 
 struct meta {

@@ -52,7 +52,7 @@ static bool decode_span(const struct rt *rt, const u8 *rec, va_t mspan, struct s
 	ret->spanclass = (u8)rec_u(rt, rec, RT_MSPAN_SPANCLASS);
 	ret->elemsize = rec_u(rt, rec, RT_MSPAN_ELEMSIZE);
 	ret->sweep = (int8_t)(sweep < -100 ? -100 : MIN(sweep, 100));
-	ret->flags = 0;
+	ret->flags = rec_u(rt, rec, RT_MSPAN_SPECIALS) ? SPAN_SPECIALS : 0;
 	return span_is_sane(ret, nelems);
 }
 

@@ -6,7 +6,10 @@
 
 enum span_state { SPAN_DEAD, SPAN_IN_USE, SPAN_MANUAL }; /* mSpanState */
 
-enum { SPAN_WORKBUF = 1 }; /* flags: on one of the lists of work buffer spans */
+enum {
+	SPAN_WORKBUF = 1,  /* flag: on one of the lists of work buffer spans */
+	SPAN_SPECIALS = 2, /* flag: has a list of specials */
+};
 
 #define SPAN_MAX_SLOTS 1024 /* 8-byte slots in one page; no size class has more */
 

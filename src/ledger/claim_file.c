@@ -23,7 +23,10 @@ static struct err *claim_segment(struct ledger *l, const Elf64_Phdr *ph, struct 
 		TRY(ledger_claim(l, LEVEL_CONTAINER, cut_lo, cut_hi, CAT_BINARY_RELRO));
 		TRY(ledger_claim(l, LEVEL_CONTAINER, cut_hi, file_end, cat));
 	}
-	return ledger_claim(l, LEVEL_CONTAINER, file_end, hi, CAT_BINARY_BSS);
+	TRY(ledger_claim(l, LEVEL_CONTAINER, file_end, hi, CAT_BINARY_BSS));
+	/* The rest of the last page of zero-fill is nobody's, but belongs to the executable. */
+	return ledger_claim(l, LEVEL_CONTAINER, MAX(hi, file_end),
+			    align_up(hi, l->im->auxv.page_size), CAT_FILE_EXEC);
 }
 
 static struct range find_relro(const struct ledger *l, const struct binary *bin)
@@ -91,7 +94,9 @@ static struct err *claim_library(struct ledger *l, const struct vma *v)
 		if (ph.p_memsz > ph.p_filesz)
 			TRY(ledger_claim(l, LEVEL_CONTAINER,
 					 va_plus(bias + ph.p_vaddr, ph.p_filesz),
-					 va_plus(bias + ph.p_vaddr, ph.p_memsz), CAT_FILE_LIB));
+					 align_up(va_plus(bias + ph.p_vaddr, ph.p_memsz),
+						  l->im->auxv.page_size),
+					 CAT_FILE_LIB));
 	}
 	return NULL;
 }

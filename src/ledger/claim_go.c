@@ -21,6 +21,12 @@ static enum category meta_category(enum meta_kind kind)
 		return CAT_META_BUCKET;
 	case META_ALLSPANS:
 		return CAT_META_ALLSPANS;
+	case META_GCWORK:
+		return CAT_META_GCWORK;
+	case META_SPECIAL:
+		return CAT_META_SPECIAL;
+	case META_TRACE:
+		return CAT_META_TRACE;
 	case META_RESERVED:
 		break;
 	}
@@ -37,6 +43,10 @@ static struct err *claim_meta(struct ledger *l)
 		enum ledger_level level = m->kind == META_PERSISTENT ? LEVEL_CONTAINER : LEVEL_LEAF;
 
 		err = ledger_claim(l, level, m->range.lo, m->range.hi, meta_category(m->kind));
+		if (!err && m->mapped)
+			err = ledger_claim(l, LEVEL_CONTAINER, m->range.hi,
+					   align_up(m->range.hi, l->im->auxv.page_size),
+					   meta_category(m->kind));
 	}
 	array_free(&meta.v);
 	return err;

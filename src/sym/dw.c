@@ -20,8 +20,8 @@
 struct dw_name {
 	const char *name;
 	bool needed;
-	bool has_type, has_variable;
-	Dwarf_Die type, variable;
+	bool has_type, has_variable, has_constant;
+	Dwarf_Die type, variable, constant;
 };
 
 struct dw {
@@ -154,7 +154,8 @@ static void scan_unit(struct dw *dw, Dwarf_Die *unit)
 		const char *name;
 		struct dw_name *want;
 
-		if (tag != DW_TAG_structure_type && tag != DW_TAG_variable)
+		if (tag != DW_TAG_structure_type && tag != DW_TAG_variable &&
+		    tag != DW_TAG_constant)
 			continue;
 		name = dwarf_diename(&die);
 		want = name ? find_name(dw, name) : NULL;
@@ -166,6 +167,9 @@ static void scan_unit(struct dw *dw, Dwarf_Die *unit)
 		} else if (tag == DW_TAG_variable && !want->has_variable && has_location(&die)) {
 			want->variable = die;
 			want->has_variable = true;
+		} else if (tag == DW_TAG_constant && !want->has_constant) {
+			want->constant = die;
+			want->has_constant = true;
 		}
 	} while (dwarf_siblingof(&die, &die) == 0);
 }
@@ -340,11 +344,25 @@ static bool walk_path(Dwarf_Die type, const char *path, size_t len, struct dw_fi
 	return true;
 }
 
+static bool constant_value(struct dw_name *name, struct dw_field *ret)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Word value;
+
+	if (!name->has_constant || !dwarf_attr(&name->constant, DW_AT_const_value, &attr) ||
+	    dwarf_formudata(&attr, &value) != 0)
+		return false;
+	*ret = (struct dw_field){.offset = value, .count = 1};
+	return true;
+}
+
 bool dw_field(const struct dw *dw, const char *name, const char *path, struct dw_field *ret)
 {
 	struct dw_name *found = find_name(dw, name);
 	Dwarf_Die type;
 
+	if (found && !strcmp(path, "="))
+		return constant_value(found, ret);
 	if (!found || !(found->has_type || found->has_variable))
 		return false;
 	if (found->has_type)

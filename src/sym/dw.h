@@ -31,7 +31,8 @@ struct dw_field {
 
 /* Resolves a path of member names ("pages.inUse.ranges") in a structure type or in the type of a
  * variable; "[]" steps into an array's element, "*" through a pointer
- * (the offset starts again at 0 there); "" is the whole. Alternatives are separated by
+ * (the offset starts again at 0 there); "" is the whole; "=" is the value of a constant, which
+ * comes as the offset. Alternatives are separated by
  * '|' and tried in order. False when there is no such field. */
 bool dw_field(const struct dw *dw, const char *name, const char *path, struct dw_field *ret);
 

@@ -75,8 +75,6 @@ def midmark(truth, classes, dump):
         if classes[name]["virtual"]:
             yield f"{name} {classes[name]['virtual']} during a mark"
     live, undecided = (classes[name]["virtual"] for name in ("go.heap.live", "go.heap.undecided"))
-    if not undecided:
-        yield "go.heap.undecided is empty"
     if live < truth["newcomer_bytes"]:
         yield f"go.heap.live {live}, allocated during the mark {truth['newcomer_bytes']}"
     if live + undecided < truth["chain_bytes"] + truth["newcomer_bytes"]:
@@ -106,7 +104,7 @@ def cgo(truth, classes, dump):
 
 
 def is_marking(overview, classes, truth):
-    return overview["go"]["phase"] == "mark"
+    return overview["go"]["phase"] == "mark" and classes["go.heap.undecided"]["virtual"] > 0
 
 
 def is_unswept(overview, classes, truth):

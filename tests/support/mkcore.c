@@ -21,6 +21,7 @@ struct mkcore *mkcore_new(enum mkcore_layout layout)
 	struct mkcore *mk = xcalloc(1, sizeof(*mk));
 
 	mk->layout = layout;
+	mk->dense = layout != MKCORE_KERNEL;
 	mk->align = mk->file_unit = MK_PAGE;
 	mk->eh = (Elf64_Ehdr){
 		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
@@ -279,7 +280,7 @@ static void put_pages(const struct mkcore *mk, int fd, const struct mkcore_load 
 
 		if (!strchr("#0.", letter))
 			fail_msg("'%c' is no page", letter);
-		if (letter == '.' && mk->layout == MKCORE_KERNEL)
+		if (letter == '.' && !mk->dense)
 			continue;
 		for (u64 b = 0; b < MK_PAGE; b++)
 			page[b] =

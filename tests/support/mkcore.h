@@ -13,7 +13,7 @@
  *
  *	#   content: each byte is mkcore_byte() of its address, never 0
  *	0   zeros, written to the file
- *	.   a hole in the file; zeros where the layout is dense
+ *	.   a hole in the file; zeros where the file is dense
  *
  * Damage: program headers and notes are added as they are (mkcore_phdr, mkcore_raw_note); of the
  * finished file any field can be patched (mkcore_patch), and its end cut off (mkcore_truncate).
@@ -30,7 +30,7 @@
 
 enum mkcore_layout {
 	MKCORE_KERNEL, /* notes behind the headers, offsets page aligned, holes */
-	MKCORE_GCORE,  /* notes behind the memory, offsets unaligned, dense */
+	MKCORE_GCORE,  /* notes behind the memory, offsets unaligned, dense (up to gdb 14) */
 	MKCORE_DELVE,  /* headers behind the memory, the note's last; dense */
 };
 
@@ -61,6 +61,7 @@ struct mkcore {
 	u64 align;     /* kernel: of the loads' offsets; 4096 */
 	u64 file_unit; /* NT_FILE: bytes in a unit of the offsets; 4096 */
 	bool xnum;     /* write the number of headers as PN_XNUM even if it is small */
+	bool dense;    /* write zeros for holes; the kernel does not, unless told */
 	bool no_note;  /* no PT_NOTE at all */
 
 	ARRAY(struct mkcore_load) loads;

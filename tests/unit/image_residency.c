@@ -161,6 +161,46 @@ static void test_zero_test(void **state)
 	}
 }
 
+/* Many bytes of one value are content too, unless the value is 0. */
+static void test_zero_test_of_equal_bytes(void **state)
+{
+	struct mkcore *mk = mkcore_new(MKCORE_GCORE);
+	u8 page[MK_PAGE];
+	struct core c;
+
+	(void)state;
+	memset(page, 0xcc, sizeof(page));
+	mkcore_load(mk, 0x10000, PF_R | PF_W, "000");
+	mkcore_poke(mk, 0x11000, page, sizeof(page));
+	c = open_pages(mk);
+	assert_pages(&c.im, 0x10000, "ZNZ-");
+	core_close(&c);
+}
+
+/* gdb 15 leaves holes, of blocks of the file: they begin and end inside pages. */
+static void test_unaligned_holes(void **state)
+{
+	static const u64 offsets[] = {0, 4, 2048, 4000, 4095};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(offsets); i++)
+		for (u64 page = 0; page < 6; page++) {
+			char expected[] = "ZZZZZZ-";
+			struct mkcore *mk = mkcore_new(MKCORE_GCORE);
+			struct core c;
+
+			mk->dense = false;
+			mkcore_load(mk, 0x10000, PF_R | PF_W, "......");
+			mkcore_poke(mk, 0x10000 + page * MK_PAGE + offsets[i], "\x01", 1);
+			mkcore_thread(mk, (struct mkcore_thread){.tid = 1});
+			c = open_pages(mk);
+			assert_int_equal(c.im.kind, CORE_GCORE);
+			expected[page] = 'N';
+			assert_pages(&c.im, 0x10000, expected);
+			core_close(&c);
+		}
+}
+
 static void test_no_access_of_gcore(void **state)
 {
 	struct mkcore *mk = mkcore_new(MKCORE_GCORE);
@@ -437,7 +477,8 @@ static void test_no_anonymous_memory(void **state)
 }
 
 TEST_MAIN(TEST(test_holes_kept), TEST(test_copies), TEST(test_holes_between_loads),
-	  TEST(test_zero_test), TEST(test_no_access_of_gcore), TEST(test_special_mappings),
-	  TEST(test_truncated), TEST(test_truncated_first_hand), TEST(test_file_comparison),
+	  TEST(test_zero_test), TEST(test_zero_test_of_equal_bytes), TEST(test_unaligned_holes),
+	  TEST(test_no_access_of_gcore), TEST(test_special_mappings), TEST(test_truncated),
+	  TEST(test_truncated_first_hand), TEST(test_file_comparison),
 	  TEST(test_file_comparison_behind_the_end), TEST(test_other_file), TEST(test_given_file),
 	  TEST(test_odd_addresses), TEST(test_states), TEST(test_no_anonymous_memory))

@@ -65,16 +65,16 @@ static const struct {
 	Elf64_Phdr ph;
 	const char *segments, *message;
 } bad_loads[] = {
-	{{.p_vaddr = UINT64_MAX - 0xfff, .p_memsz = 0x1000}, "10000-11000:1000", "wraps around"},
-	{{.p_vaddr = 0x20000, .p_memsz = UINT64_MAX}, "10000-11000:1000", "wraps around"},
+	{{.p_vaddr = UINT64_MAX - 0xfff, .p_memsz = 0x1000}, "10000-13000:3000", "wraps around"},
+	{{.p_vaddr = 0x20000, .p_memsz = UINT64_MAX}, "10000-13000:3000", "wraps around"},
 	{{.p_vaddr = 0x20000, .p_memsz = 0x1000, .p_offset = UINT64_MAX, .p_filesz = 0x1000},
-	 "10000-11000:1000",
+	 "10000-13000:3000",
 	 "0x20000 wraps around"},
 	{{.p_vaddr = 0x20000, .p_memsz = 0x1000, .p_offset = 0x1000, .p_filesz = 0x2000},
-	 "10000-11000:1000 20000-21000:1000",
+	 "10000-13000:3000 20000-21000:1000",
 	 "0x20000 has more bytes in the file than in memory"},
 	{{.p_vaddr = 0x20000, .p_memsz = 0x1000, .p_offset = 0x1000, .p_filesz = UINT64_MAX / 2},
-	 "10000-11000:1000 20000-21000:1000",
+	 "10000-13000:3000 20000-21000:1000",
 	 "more bytes in the file than in memory"},
 };
 
@@ -87,7 +87,7 @@ static void test_bad_loads(void **state)
 		struct core c;
 
 		ph.p_type = PT_LOAD;
-		mkcore_load(mk, 0x10000, PF_R, "#");
+		mkcore_load(mk, 0x10000, PF_R, "###");
 		mkcore_phdr(mk, ph);
 		c = core_open(mk);
 		assert_segments(&c.im, bad_loads[i].segments);

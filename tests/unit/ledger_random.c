@@ -53,19 +53,22 @@ static struct core random_core(u64 *seed)
 static struct random_claims random_claims(const struct image *im, u64 *seed)
 {
 	va_t end = im->vmas.v[im->vmas.n - 1].hi;
-	struct random_claims r = {
-		.n = {test_random(seed) % MAX_CLAIMS, test_random(seed) % MAX_CLAIMS}};
+	u64 space = test_random(seed) % 2 ? end - BASE : 4 * MK_PAGE; /* crowded */
+	struct random_claims r = {.n = {0}};
 
-	for (int level = 0; level < 2; level++)
+	for (int level = 0; level < 2; level++) {
+		r.n[level] = test_random(seed) % MAX_CLAIMS;
 		for (size_t i = 0; i < r.n[level]; i++) {
-			u64 lo = BASE + test_random(seed) % (end - BASE);
-			u64 n = test_random(seed) % (test_random(seed) % 2 ? 100 : 5 * MK_PAGE);
+			u64 lo = BASE + test_random(seed) % space;
+			u64 most = test_random(seed) % 2 ? 100 : 5 * MK_PAGE;
+			u64 n = test_random(seed) % most;
 
 			if (test_random(seed) % 3 == 0)
 				lo = align_down(lo, MK_PAGE);
 			r.v[level][i] = (struct claim){lo, MIN(lo + n, end),
 						       (enum category)(test_random(seed) % 20)};
 		}
+	}
 	for (size_t v = 0; v < im->vmas.n; v++)
 		r.mapping[v] = test_random(seed) % 2 ? CAT_COUNT : CAT_SHM;
 	return r;
@@ -79,7 +82,6 @@ static void slow_claims(struct slow *s, const struct random_claims *r)
 		for (size_t i = 0; i < r->n[level]; i++)
 			for (va_t va = r->v[level][i].lo; va < r->v[level][i].hi; va++) {
 				u8 cat = (u8)r->v[level][i].cat;
-
 				bool first = !taken[va - BASE];
 
 				s->overlap |= !first;

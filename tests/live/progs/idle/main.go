@@ -35,7 +35,6 @@ func main() {
 		held = append(held, block)
 	}
 	pool.Put(&held)
-	held = nil
 	if *release {
 		debug.FreeOSMemory() // after the first of two collections
 		debug.FreeOSMemory()
