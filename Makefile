@@ -23,7 +23,7 @@ endif
 # pkg-config is asked once, and not for `make clean` or `make help`.
 ifneq ($(filter-out clean help,$(or $(MAKECMDGOALS),all)),)
 LIB_CFLAGS := $(shell pkg-config --cflags $(PACKAGES))
-LIBS := $(shell pkg-config --libs $(PACKAGES))
+LIBS := $(shell pkg-config --libs $(PACKAGES)) -lm
 endif
 
 SOURCES := $(wildcard src/*/*.c)

@@ -111,6 +111,8 @@ static struct err *set_report_option(struct report_options *r, enum option_id id
 	u64 n = 0;
 
 	switch (id) {
+	case OPTION_RSS:
+		return err_wrap(units_parse_bytes(arg, &r->rss), "--rss");
 	case OPTION_BY:
 		if (strcmp(arg, "vma") != 0)
 			return err_new(ERR_USAGE, "--by takes 'vma', not '%s'", arg);
@@ -176,6 +178,7 @@ static struct err *set_option(struct opts *o, enum option_id id, const char *arg
 	case OPTION_VERSION:
 		o->version = true;
 		return NULL;
+	case OPTION_RSS:
 	case OPTION_BY:
 	case OPTION_CLASS:
 	case OPTION_STATE:

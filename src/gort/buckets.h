@@ -12,6 +12,17 @@ struct buckets {
 	ARRAY(struct range) memory; /* where they lie, neighbours joined */
 };
 
+/* What `go tool pprof -inuse_space` would show of the process's own heap profile. */
+struct heap_profile {
+	u64 rate;          /* MemProfileRate; 0: the profile is off */
+	u64 inuse_bytes;   /* scaled by the rate as pprof does, summed over the sites */
+	u64 inuse_objects; /* likewise */
+	u64 sites;         /* buckets with live samples */
+};
+
+/* Sums the memory buckets as runtime.MemProfile and runtime/pprof would. */
+struct err *heap_profile_read(const struct rt *rt, struct heap_profile *ret) ERR_RESULT;
+
 /* Walks the memory, block and mutex buckets. Damaged lists are diagnostics. */
 struct err *buckets_read(const struct rt *rt, struct buckets *ret) ERR_RESULT;
 

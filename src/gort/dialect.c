@@ -33,6 +33,8 @@ struct dialect dialect_of(const struct go_version *v)
 		.headroom_percent = v->minor >= 21 ? 3 : 0,
 		/* mcache.go allocLarge. */
 		.limit_is_object_end = v->minor >= 22,
+		/* malloc.go mallocgcLarge; golang/go#72991, mended for 1.25. */
+		.clears_fresh_memory = v->minor == 24,
 		/* metrics/description.go. */
 		.has_pacer_metrics = v->minor >= 21,
 		.metric_counts_system_goroutines = v->minor >= 26,

@@ -126,7 +126,7 @@ static void set_objects(const struct rt *rt, const struct mstats_totals *t, stru
 /* What the GC pacer's state holds, for the heap's gauges and the next goal. */
 struct pacer {
 	u64 in_use, released, free, total_alloc, total_free, mapped_ready;
-	u64 memory_limit, marked, percent_goal, min_trigger, triggered;
+	u64 memory_limit, percent, marked, percent_goal, min_trigger, triggered;
 };
 
 static struct err *read_pacer(const struct rt *rt, struct pacer *p)
@@ -142,6 +142,7 @@ static struct err *read_pacer(const struct rt *rt, struct pacer *p)
 		{RT_GCC_TOTAL_FREE, &p->total_free},
 		{RT_GCC_MAPPED_READY, &p->mapped_ready},
 		{RT_GCC_MEMORY_LIMIT, &p->memory_limit},
+		{RT_GCC_PERCENT, &p->percent},
 		{RT_GCC_HEAP_MARKED, &p->marked},
 		{RT_GCC_PERCENT_HEAP_GOAL, &p->percent_goal},
 		{RT_GCC_SWEEP_DIST_MIN_TRIGGER, &p->min_trigger},
@@ -211,6 +212,10 @@ static struct err *set_gauges(const struct rt *rt, const struct mstats_totals *t
 	m->sys = m->heap_sys + m->stack_sys + m->mspan_sys + m->mcache_sys + m->buckhash_sys +
 		 m->gc_sys + m->other_sys;
 	m->next_gc = heap_goal(rt, &p);
+	m->heap_marked = p.marked;
+	m->memory_limit = p.memory_limit;
+	m->mapped_ready = p.mapped_ready;
+	m->gc_percent = (int32_t)p.percent;
 	return NULL;
 }
 

@@ -23,8 +23,10 @@ struct mstats {
 	} by_size[MSTATS_BY_SIZE];
 
 	/* Not in runtime.MemStats, but kept by the runtime in the same place. */
-	u64 class_objects[GO_MAX_SIZE_CLASSES]; /* mallocs minus frees, by size class */
-	u64 work_bufs;                          /* GC work buffers and pointer bits */
+	u64 class_objects[GO_MAX_SIZE_CLASSES];      /* mallocs minus frees, by size class */
+	u64 work_bufs;                               /* GC work buffers and pointer bits */
+	u64 heap_marked, memory_limit, mapped_ready; /* of the pacer */
+	i64 gc_percent;                              /* GOGC; negative: off */
 	u64 stats_committed, stats_in_heap, stats_released;
 };
 

@@ -25,6 +25,7 @@ static void put_value(const struct doc_value *v, FILE *f)
 	case DOC_LIST:
 	case DOC_STRINGS:
 	case DOC_TABLE:
+	case DOC_OBJECT:
 		break;
 	case DOC_STRING:
 		put_string(v->string, f);

@@ -53,12 +53,21 @@ void doc_value(struct doc *d, const char *key, struct doc_value v)
 	must(array_push(&d->items, {.type = ITEM_VALUE, .value = {key, NULL, v}}));
 }
 
-struct doc_object *doc_object(struct doc *d, const char *key, const char *title)
+struct doc_object *doc_new_subobject(struct doc *d)
 {
 	struct doc_object *o = arena_alloc(&d->arena, sizeof(*o));
 
-	*o = (struct doc_object){.key = key, .title = title, .next = d->objects};
+	*o = (struct doc_object){.next = d->objects};
 	d->objects = o;
+	return o;
+}
+
+struct doc_object *doc_object(struct doc *d, const char *key, const char *title)
+{
+	struct doc_object *o = doc_new_subobject(d);
+
+	o->key = key;
+	o->title = title;
 	must(array_push(&d->items, {.type = ITEM_OBJECT, .object = o}));
 	return o;
 }

@@ -23,9 +23,11 @@ enum doc_type {
 	DOC_LIST,    /* of counts */
 	DOC_STRINGS, /* a list of strings */
 	DOC_TABLE,
+	DOC_OBJECT,
 };
 
 struct doc_table;
+struct doc_object;
 
 struct doc_value {
 	enum doc_type type;
@@ -44,6 +46,7 @@ struct doc_value {
 			size_t n;
 		} strings;
 		const struct doc_table *table;
+		const struct doc_object *object;
 	};
 };
 
@@ -101,6 +104,11 @@ static inline struct doc_value doc_strings(const char *const *v, size_t n)
 static inline struct doc_value doc_subtable(const struct doc_table *t)
 {
 	return (struct doc_value){.type = DOC_TABLE, .table = t};
+}
+
+static inline struct doc_value doc_subobject(const struct doc_object *o)
+{
+	return (struct doc_value){.type = DOC_OBJECT, .object = o};
 }
 
 /* A column without a key is for people only; one without a title is for programs only. */
@@ -161,6 +169,8 @@ void doc_value(struct doc *d, const char *key, struct doc_value v);
 
 /* An object; with a title it is a list of "name value" lines in text. */
 struct doc_object *doc_object(struct doc *d, const char *key, const char *title);
+/* An object that is the value of a cell. */
+struct doc_object *doc_new_subobject(struct doc *d);
 void doc_set(struct doc_object *o, const char *key, struct doc_value v);
 
 /* A table. The columns must outlive the doc. */

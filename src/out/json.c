@@ -2,6 +2,7 @@
 #include "out/render.h"
 
 static struct json *table_json(const struct doc_table *t);
+static struct json *object_json(const struct doc_object *o);
 
 static struct json *strings_json(const struct doc_value *v)
 {
@@ -36,6 +37,8 @@ static struct json *value_json(const struct doc_value *v)
 		return json_new_number(v->real);
 	case DOC_TABLE:
 		return table_json(v->table);
+	case DOC_OBJECT:
+		return object_json(v->object);
 	case DOC_STRINGS:
 		return strings_json(v);
 	case DOC_LIST:

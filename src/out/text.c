@@ -37,6 +37,7 @@ static const char *value_text(const struct doc_value *v, const struct render_opt
 	case DOC_LIST:
 	case DOC_STRINGS:
 	case DOC_TABLE:
+	case DOC_OBJECT:
 		break;
 	}
 	return "-";

@@ -1,5 +1,6 @@
 /* The whole answer on one screen. */
 #include "report/common.h"
+#include "report/verdicts.h"
 #include "report/waterfall.h"
 
 #include "base/units.h"
@@ -80,64 +81,98 @@ static void add_who(struct doc *d, const struct snapshot *s)
 	doc_text(d, "Resident  %s: %s", evidence_name(s->im->res.evidence), evidence_text(s->im));
 }
 
-/* Largest steps of the waterfall that are not live objects, for the headline. */
-static void largest_steps(const struct waterfall_step *steps, size_t n,
-			  const struct waterfall_step *top[static 3])
-{
-	top[0] = top[1] = top[2] = NULL;
-	for (size_t i = 2; i < n; i++) {
-		const struct waterfall_step *s = &steps[i];
-
-		for (int k = 0; k < 3; k++)
-			if (!top[k] || s->bytes > top[k]->bytes) {
-				const struct waterfall_step *down = top[k];
-
-				top[k] = s;
-				s = down;
-				if (!s)
-					break;
-			}
-	}
-}
-
 static double percent(u64 part, u64 whole)
 {
 	return whole ? 100.0 * (double)part / (double)whole : 0.0;
 }
 
-static void add_headline(struct doc *d, const struct snapshot *s,
-			 const struct waterfall_step *steps, size_t n)
+#define TEXT_WIDTH 96
+
+/* A paragraph, broken into lines: the first begins with `first`, the others with as many blanks. */
+static void add_paragraph(struct doc *d, const char *first, const char *text)
+{
+	int indent = (int)strlen(first);
+
+	while (*text) {
+		size_t room = TEXT_WIDTH - (size_t)indent, n = strlen(text);
+
+		if (n > room) {
+			n = room;
+			while (n > 0 && text[n] != ' ')
+				n--;
+			if (n == 0) /* one long word */
+				n = room;
+		}
+		doc_text(d, "%*s%.*s", indent, first, (int)n, text);
+		first = "";
+		text += n;
+		while (*text == ' ')
+			text++;
+	}
+}
+
+/* Why there is no verdict: nothing stands out, or nothing could be judged. */
+static const char *no_verdict(const struct snapshot *s)
+{
+	if (s->gort)
+		return "nothing stands out";
+	return *s->version->text ? "the Go heap in it could not be read"
+				 : "no Go runtime was found in it";
+}
+
+/* The answer: what was resident, what of it is live, and what most of the rest is. */
+static void add_headline(struct doc *d, const struct snapshot *s, const struct verdict *verdicts,
+			 size_t n)
 {
 	struct columns total = ledger_total(s->ledger);
 	u64 resident = total.state[STATE_RESIDENT];
 	u64 live = ledger_columns(s->ledger, CAT_HEAP_LIVE).state[STATE_RESIDENT];
-	const char *at_least = *report_at_least(&total) ? "At least " : "";
-	const struct waterfall_step *top[3];
 	char all[UNITS_BUF], part[UNITS_BUF];
 
 	units_bytes((i64)resident, all);
 	units_bytes((i64)live, part);
 	if (s->gort)
-		doc_text(d,
-			 "%s%s resident; %s (%.0f %%) of it is live Go objects. Largest of the "
-			 "rest:",
-			 at_least, all, part, percent(live, resident));
+		doc_text(d, "%s%s resident, of it %s (%.0f %%) live Go objects; %s",
+			 *report_at_least(&total) ? "At least " : "", all, part,
+			 percent(live, resident), n ? "why it is more:" : "nothing stands out.");
 	else
-		doc_text(d, "%s%s resident; %s. Largest parts:", at_least, all,
-			 *s->version->text ? "the Go heap in it could not be read"
-					   : "no Go runtime was found in it");
-	largest_steps(steps, n, top);
-	for (int k = 0; k < 3; k++)
-		if (top[k] && top[k]->bytes > 0 && (u64)top[k]->bytes >= resident / SHARE_DIVISOR)
-			doc_text(d, "  %10s  %3.0f %%  %s", units_bytes(top[k]->bytes, part),
-				 percent((u64)top[k]->bytes, resident), top[k]->title);
+		doc_text(d, "%s%s resident; %s.", *report_at_least(&total) ? "At least " : "", all,
+			 no_verdict(s));
+	for (size_t i = 0; i < n; i++) {
+		snprintf(part, sizeof(part), "  %3.0f %%  ", percent(verdicts[i].bytes, resident));
+		add_paragraph(d, part, verdicts[i].summary);
+	}
+}
+
+static void add_verdicts(struct doc *d, const struct verdict *verdicts, size_t n)
+{
+	static const struct doc_column columns[] = {{"id", NULL},      {"bytes", NULL},
+						    {"summary", NULL}, {"remedy", NULL},
+						    {"part_of", NULL}, {"evidence", NULL}};
+	struct doc_table *t = doc_table(d, "verdicts", NULL, columns, COUNT_OF(columns));
+
+	if (n) {
+		doc_text(d, "%s", "");
+		doc_text(d, "What to do");
+	}
+	for (size_t i = 0; i < n; i++) {
+		const struct verdict *v = &verdicts[i];
+		struct doc_object *evidence = doc_new_subobject(d);
+
+		for (size_t k = 0; k < v->evidence_count; k++)
+			doc_set(evidence, v->evidence[k].key, doc_count(v->evidence[k].value));
+		doc_row(t, doc_string(v->id), doc_bytes(v->bytes), doc_string(v->summary),
+			doc_string(v->remedy), doc_string(v->part), doc_subobject(evidence));
+		doc_text(d, "  %s", v->id);
+		add_paragraph(d, "    ", v->remedy);
+	}
 }
 
 static void add_waterfall(struct doc *d, const struct waterfall_step *steps, size_t n)
 {
 	static const struct doc_column columns[] = {
 		{"id", "step"}, {"bytes", "bytes"}, {"cumulative", "sum"}, {NULL, "what it is"}};
-	struct doc_table *t = doc_table(d, "waterfall", "From live objects to resident memory",
+	struct doc_table *t = doc_table(d, "waterfall", "From the heap profile to resident memory",
 					columns, COUNT_OF(columns));
 
 	for (size_t i = 0; i < n; i++) {
@@ -194,19 +229,47 @@ static void add_unknown(struct doc *d, const struct ledger *l)
 		 units_bytes((i64)total.state[STATE_UNKNOWN], unknown));
 }
 
+/* Verdicts and heap profile, as far as there is a Go heap. */
+struct judgement {
+	struct verdict verdicts[VERDICT_MAX];
+	size_t n;
+	struct heap_profile profile;
+};
+
+static struct err *judge(const struct snapshot *s, struct doc *d, struct judgement *j)
+{
+	struct err *err;
+
+	if (!s->gort)
+		return NULL;
+	TRY(verdicts_find(s, d, j->verdicts, &j->n));
+	err = heap_profile_read(&s->gort->rt, &j->profile);
+	if (err) /* then the sum begins at the live objects */
+		j->profile = (struct heap_profile){0};
+	err_free(err);
+	return NULL;
+}
+
 struct err *report_overview(struct report *r)
 {
 	struct doc *d = r->doc;
 	const struct snapshot *s = r->snapshot;
 	struct waterfall_step steps[WATERFALL_MAX];
-	size_t n = waterfall_steps(s, steps);
+	struct judgement j = {.n = 0};
+	size_t n;
 
-	add_headline(d, s, steps, n);
+	TRY(judge(s, d, &j));
+	n = waterfall_steps(s, &j.profile, r->options.rss, steps);
+	add_headline(d, s, j.verdicts, j.n);
 	add_identity(d, s);
 	add_who(d, s);
 	add_waterfall(d, steps, n);
+	if (s->gort && !j.profile.rate)
+		doc_text(d, "  The heap profile is off (MemProfileRate 0): the sum begins at live "
+			    "objects.");
 	add_classes(d, s->ledger);
 	add_unknown(d, s->ledger);
+	add_verdicts(d, j.verdicts, j.n);
 	report_total(d, s->ledger);
 	return NULL;
 }

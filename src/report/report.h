@@ -19,6 +19,7 @@ struct snapshot {
 
 /* What the user asked of a report. */
 struct report_options {
+	u64 rss;     /* overview: the kernel's figure, at the end of the sum; 0: not known */
 	bool by_vma; /* ledger: the classes inside each mapping */
 
 	/* spans: what to leave out, or the map instead */

@@ -1,4 +1,6 @@
 /* Occupancy of each size class: which are fragmented, and what closing the gaps would free. */
+#include "report/sizeclasses.h"
+
 #include "report/common.h"
 
 #include "base/bits.h"
@@ -6,17 +8,7 @@
 #include "gort/rtget.h"
 
 #include <stdlib.h>
-
-/* Sums over the spans of one span class (size class and scan/noscan). */
-struct class_row {
-	unsigned spanclass;
-	u64 slot_bytes; /* of one slot; 0 for large objects */
-	u64 spans, pages, slots, used;
-	u64 live, fresh, dead, undecided, free, tail, slack, resident;
-	u64 reclaimable;
-};
-
-#define SPANCLASS_COUNT 256
+#include <string.h>
 
 static void add_slots(const struct gort *gort, const struct span *s, struct class_row *row)
 {
@@ -150,25 +142,33 @@ static void add_headline(struct doc *d, const struct class_row *rows)
 			 (unsigned long long)(100 * rows[0].used / MAX(rows[0].slots, 1)));
 }
 
+void sizeclass_rows(const struct snapshot *s, struct class_row rows[static SPANCLASS_COUNT])
+{
+	const struct gort *gort = s->gort;
+
+	memset(rows, 0, SPANCLASS_COUNT * sizeof(*rows));
+	for (size_t i = 0; i < gort->spans.v.n; i++) {
+		const struct span *span = &gort->spans.v.v[i];
+
+		if (span->state == SPAN_IN_USE)
+			add_span(s, span, &rows[span->spanclass]);
+	}
+	for (size_t i = 0; i < SPANCLASS_COUNT; i++)
+		set_reclaimable(&rows[i]);
+	qsort(rows, SPANCLASS_COUNT, sizeof(*rows), by_free);
+}
+
 struct err *report_sizeclasses(struct report *r)
 {
 	const struct gort *gort = r->snapshot->gort;
-	struct class_row rows[SPANCLASS_COUNT] = {{0}};
+	struct class_row rows[SPANCLASS_COUNT];
 
 	if (!gort) { /* the diagnostics say why */
 		doc_text(r->doc, "No size classes: the Go heap could not be read.");
 		doc_value(r->doc, "sizeclasses", doc_null());
 		return NULL;
 	}
-	for (size_t i = 0; i < gort->spans.v.n; i++) {
-		const struct span *s = &gort->spans.v.v[i];
-
-		if (s->state == SPAN_IN_USE)
-			add_span(r->snapshot, s, &rows[s->spanclass]);
-	}
-	for (size_t i = 0; i < SPANCLASS_COUNT; i++)
-		set_reclaimable(&rows[i]);
-	qsort(rows, SPANCLASS_COUNT, sizeof(*rows), by_free);
+	sizeclass_rows(r->snapshot, rows);
 	add_headline(r->doc, rows);
 	add_rows(r->doc, gort, rows);
 	return NULL;

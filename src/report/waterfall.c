@@ -74,22 +74,36 @@ static const char *absent_title(const struct ledger *l)
 						       : "of these not in memory";
 }
 
-size_t waterfall_steps(const struct snapshot *s, struct waterfall_step steps[static WATERFALL_MAX])
+static void add(struct waterfall_step *steps, size_t *n, const char *id, const char *title,
+		i64 bytes)
+{
+	i64 before = *n ? steps[*n - 1].cumulative : 0;
+
+	steps[(*n)++] = (struct waterfall_step){id, title, bytes, before + bytes};
+}
+
+size_t waterfall_steps(const struct snapshot *s, const struct heap_profile *profile, u64 rss,
+		       struct waterfall_step steps[static WATERFALL_MAX])
 {
 	const struct ledger *l = s->ledger;
-	i64 live = (i64)ledger_columns(l, CAT_HEAP_LIVE).virtual, sum = 0;
+	i64 live = (i64)ledger_columns(l, CAT_HEAP_LIVE).virtual;
 	size_t n = 0;
 
-	steps[n++] = (struct waterfall_step){
-		"live", "objects that the last GC found reachable (HeapAlloc)", live, 0};
-	steps[n++] = (struct waterfall_step){"live_absent", absent_title(l),
-					     resident(l, CAT_HEAP_LIVE) - live, 0};
-	for (size_t g = 0; g < COUNT_OF(groups); g++)
-		steps[n++] = (struct waterfall_step){groups[g].id, group_title(s, g),
-						     group_bytes(l, g), 0};
-	for (size_t i = 0; i < n; i++) {
-		sum += steps[i].bytes;
-		steps[i].cumulative = sum;
+	if (profile && profile->rate) {
+		i64 shown = (i64)profile->inuse_bytes;
+
+		add(steps, &n, "pprof", "what `go tool pprof -inuse_space` shows", shown);
+		add(steps, &n, "sampling", "what its sampling misses of the live objects",
+		    live - shown);
+	} else {
+		add(steps, &n, "live", "objects that the last GC found reachable (HeapAlloc)",
+		    live);
 	}
+	add(steps, &n, "live_absent", absent_title(l), resident(l, CAT_HEAP_LIVE) - live);
+	for (size_t g = 0; g < COUNT_OF(groups); g++)
+		add(steps, &n, groups[g].id, group_title(s, g), group_bytes(l, g));
+	if (rss)
+		add(steps, &n, "unknown", "the kernel's figure beyond this: pages not in the core",
+		    (i64)rss - steps[n - 1].cumulative);
 	return n;
 }

@@ -202,7 +202,7 @@ static void test_found_beside_the_core(void **state)
 static void test_other_build_at_the_path(void **state)
 {
 	AUTO_FREE char *dir = tmp_dir("srv");
-	AUTO_FREE char *there = tmp_path("srv/app3");
+	AUTO_FREE char *there = xasprintf("%s/app3", dir);
 	AUTO_FREE char *beside = tmp_path("app3");
 	struct mkelf e = go_exe(), other = go_exe();
 	struct core c = core_open(core_of(&e, there, 0));

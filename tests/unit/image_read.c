@@ -194,7 +194,7 @@ static void test_read_anything(void **state)
 		for (u64 page = 0; page < 36;) {
 			u64 pages = 1 + test_random(&seed) % 4, gap = test_random(&seed) % 3;
 
-			mkcore_load(c.mk, 0x10000 + page * MK_PAGE, PF_R, "####" + 4 - pages);
+			mkcore_load(c.mk, 0x10000 + page * MK_PAGE, PF_R, &"####"[4 - pages]);
 			for (u64 p = page; p < page + pages; p++)
 				there[p] = true;
 			page += pages + (gap == 2);

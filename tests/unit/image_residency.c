@@ -17,7 +17,7 @@ static const char letters[] = {
 
 static enum page_kind kind_at(const struct image *im, va_t va)
 {
-	enum page_kind kind = PAGE_KIND_COUNT;
+	enum page_kind kind = PAGE_GAP;
 
 	for (size_t i = 0; i < im->res.runs.n; i++)
 		if ((u64)im->res.runs.v[i].page << PAGE_SHIFT <= va)

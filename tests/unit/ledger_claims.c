@@ -71,7 +71,8 @@ static void test_mappings(void **state)
 	core_close(&c);
 }
 
-/* Text, constants, and data whose beginning is made read-only and whose end is zero-filled. */
+/* Text, constants, and data whose beginning is made read-only and whose end is zero-filled. The
+ * rest of its last page is nobody's variables, but the executable's. */
 static struct mkelf app(void)
 {
 	return (struct mkelf){
@@ -80,7 +81,7 @@ static struct mkelf app(void)
 		.bytes = 6 * MK_PAGE,
 		.phdrs = {mkelf_load(0x400000, 0, 0x2000, 0x2000, PF_R | PF_X),
 			  mkelf_load(0x402000, 0x2000, 0x1800, 0x1800, PF_R),
-			  mkelf_load(0x404000, 0x4000, 0x1234, 0x3000, PF_R | PF_W),
+			  mkelf_load(0x404000, 0x4000, 0x1234, 0x2f00, PF_R | PF_W),
 			  {.p_type = PT_GNU_RELRO, .p_vaddr = 0x404000, .p_memsz = 0x500}},
 	};
 }
@@ -125,8 +126,8 @@ static void test_binary(void **state)
 				   "go.binary.rodata 1800\n"
 				   "go.binary.relro 500\n"
 				   "go.binary.data d34\n"
-				   "go.binary.bss 1dcc\n"
-				   "file.exec 800\n");
+				   "go.binary.bss 1ccc\n"
+				   "file.exec 900\n");
 		ledger_fini(&l);
 		binary_close(&bin);
 		core_close(&c);
@@ -160,14 +161,14 @@ static void test_relro(void **state)
 		claim_all(&l, &c, &bin);
 		assert_int_equal(ledger_columns(&l, CAT_BINARY_DATA).virtual, cases[i].data);
 		assert_int_equal(ledger_columns(&l, CAT_BINARY_RELRO).virtual, cases[i].relro);
-		assert_int_equal(ledger_columns(&l, CAT_BINARY_BSS).virtual, 0x3000 - 0x1234);
+		assert_int_equal(ledger_columns(&l, CAT_BINARY_BSS).virtual, 0x2f00 - 0x1234);
 		ledger_fini(&l);
 		binary_close(&bin);
 		core_close(&c);
 	}
 }
 
-/* Zero-initialised data of a library is anonymous memory behind its data. */
+/* Zero-initialised data of a library is anonymous memory behind its data, up to its last page. */
 static void test_libraries(void **state)
 {
 	const va_t base = 0x7f0000000000;
@@ -185,14 +186,14 @@ static void test_libraries(void **state)
 	mkcore_load(mk, base, PF_R, "#");
 	mkcore_poke(mk, base, page, sizeof(page));
 	mkcore_reserve(mk, base + 0x1000, 0x1000, PF_R | PF_X);
-	mkcore_load(mk, base + 0x2000, PF_R | PF_W, "###");
+	mkcore_load(mk, base + 0x2000, PF_R | PF_W, "####");
 	mkcore_file(mk, base, base + 0x1000, 0, "/lib/x.so");
 	mkcore_file(mk, base + 0x1000, base + 0x2000, 0x1000, "/lib/x.so");
 	mkcore_file(mk, base + 0x2000, base + 0x3000, 0x2000, "/lib/x.so");
 	c = core_open_pages(mk);
 	claim_all(&l, &c, &no_binary);
-	assert_classes(&l, "file.lib 4800\n"
-			   "unattributed 800\n");
+	assert_classes(&l, "file.lib 5000\n"
+			   "unattributed 1000\n");
 	ledger_fini(&l);
 	core_close(&c);
 }

@@ -1,0 +1,27 @@
+/* Verdicts: what stands out, in words, and which knob changes it. */
+#ifndef REPORT_VERDICTS_H
+#define REPORT_VERDICTS_H
+
+#include "gort/mstats.h"
+#include "report/report.h"
+
+#define VERDICT_MAX 16
+#define VERDICT_EVIDENCE 8
+
+struct verdict {
+	const char *id, *part;
+	u64 bytes;
+	const char *summary; /* a clause: "20.3 MiB are free slots ..." */
+	const char *remedy;  /* sentences */
+	struct {
+		const char *key;
+		u64 value;
+	} evidence[VERDICT_EVIDENCE];
+	size_t evidence_count;
+};
+
+/* Judges the snapshot, which must have a Go heap; largest first. Strings live in the doc. */
+struct err *verdicts_find(const struct snapshot *s, struct doc *d,
+			  struct verdict ret[static VERDICT_MAX], size_t *n) ERR_RESULT;
+
+#endif
