@@ -7,10 +7,10 @@ DESTDIR ?=
 CC ?= gcc
 BUILD := build/$(MODE)
 
-PACKAGES := libdw libelf jansson
+PACKAGES := libdw libelf jansson libprotobuf-c zlib
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wundef -Wvla \
 	-Wformat=2 -Wimplicit-fallthrough -Wpointer-arith -Wwrite-strings
-CPPFLAGS += -D_GNU_SOURCE -Isrc -include src/base/poison.h
+CPPFLAGS += -D_GNU_SOURCE -Isrc -Ibuild/gen -include src/base/poison.h
 CFLAGS_release := -O2 -g -D_FORTIFY_SOURCE=2 -fstack-protector-strong
 CFLAGS_debug := -O0 -g
 CFLAGS_asan := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -27,7 +27,8 @@ LIBS := $(shell pkg-config --libs $(PACKAGES)) -lm
 endif
 
 SOURCES := $(wildcard src/*/*.c)
-LIB_OBJECTS := $(patsubst src/%.c,$(BUILD)/%.o,$(filter-out src/cli/main.c,$(SOURCES)))
+PROTO := build/gen/profile.pb-c
+LIB_OBJECTS := $(BUILD)/gen/profile.pb-c.o  $(patsubst src/%.c,$(BUILD)/%.o,$(filter-out src/cli/main.c,$(SOURCES)))
 MAIN_OBJECT := $(BUILD)/cli/main.o
 UNIT_SOURCES := $(wildcard tests/unit/*.c)
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(UNIT_SOURCES))
@@ -52,6 +53,17 @@ $(BUILD)/spanscope: $(MAIN_OBJECT) $(BUILD)/libspanscope.a
 
 $(BUILD)/libspanscope.a: $(LIB_OBJECTS)
 	$(call say,AR,$@)rm -f $@; ar rcs $@ $^
+
+# pprof's format: the reader and writer come from its schema.
+$(PROTO).c $(PROTO).h &: src/out/profile.proto | build/.gitignore
+	@mkdir -p $(@D)
+	$(call say,PROTO,$<)protoc-c --c_out=build/gen --proto_path=src/out $<
+
+$(BUILD)/gen/%.o: build/gen/%.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CC) $(CPPFLAGS) $(LIB_CFLAGS) $(ALL_CFLAGS) -w -c -o $@ $<
+
+$(BUILD)/out/pprof.o: $(PROTO).h
 
 $(BUILD)/%.o: src/%.c | build/.gitignore
 	@mkdir -p $(@D)

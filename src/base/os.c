@@ -39,7 +39,8 @@ struct err *os_file_open(const char *path, struct os_file *ret)
 	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	if (data == MAP_FAILED)
 		return err_os("%s: cannot be mapped", path);
-	*ret = (struct os_file){xstrdup(path), take_fd(&fd), data, (u64)st.st_size};
+	*ret = (struct os_file){xstrdup(path), take_fd(&fd), data, (u64)st.st_size,
+				(i64)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec};
 	return NULL;
 }
 

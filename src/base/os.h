@@ -9,6 +9,7 @@ struct os_file {
 	int fd;
 	const u8 *data; /* the whole file, mapped shared and read-only */
 	u64 size;       /* at open */
+	i64 mtime_ns;   /* when it was last written, Unix time */
 };
 
 /* Opens and maps a regular, non-empty file. The message says what the path is instead

@@ -97,11 +97,12 @@ static enum exit_status outcome(const struct report *r, const struct diags *d, b
 	return strict ? EXIT_NOTHING : EXIT_PART;
 }
 
-static enum exit_status make_report(const struct session *s, const struct opts *o)
+static enum exit_status make_report(struct session *s, const struct opts *o)
 {
 	struct snapshot snapshot = session_snapshot(s);
 	struct doc doc = {0};
-	struct report r = {.doc = &doc, .snapshot = &snapshot, .options = o->report};
+	struct report r = {
+		.doc = &doc, .snapshot = &snapshot, .diags = &s->diags, .options = o->report};
 	char schema[64];
 	struct err *err;
 

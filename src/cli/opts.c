@@ -111,6 +111,9 @@ static struct err *set_report_option(struct report_options *r, enum option_id id
 	u64 n = 0;
 
 	switch (id) {
+	case OPTION_HEAP_PROFILE:
+		r->heap_profile = arg;
+		return NULL;
 	case OPTION_RSS:
 		return err_wrap(units_parse_bytes(arg, &r->rss), "--rss");
 	case OPTION_BY:
@@ -178,6 +181,7 @@ static struct err *set_option(struct opts *o, enum option_id id, const char *arg
 	case OPTION_VERSION:
 		o->version = true;
 		return NULL;
+	case OPTION_HEAP_PROFILE:
 	case OPTION_RSS:
 	case OPTION_BY:
 	case OPTION_CLASS:

@@ -71,6 +71,13 @@ static void locate_in_core(struct binary *bin, const struct image *im)
 	bin->bias = bias_of(im, bin, header_bytes(im, bin->header));
 }
 
+void binary_ids(const struct binary *bin, const struct image *im, struct elf_ids *ret)
+{
+	elf_build_ids(bin->match ? (struct elf_bytes){bin->exe.data, bin->exe.size}
+				 : header_bytes(im, bin->header),
+		      ret);
+}
+
 bool binary_phdr(const struct binary *bin, const struct image *im, u64 i, Elf64_Phdr *ret)
 {
 	struct elf_bytes e = bin->match ? (struct elf_bytes){bin->exe.data, bin->exe.size}

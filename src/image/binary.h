@@ -30,6 +30,9 @@ void binary_close(struct binary *bin);
 
 const char *exe_match_name(enum exe_match match);
 
+/* Build ids of the executable, from its file or from the core's header page. */
+void binary_ids(const struct binary *bin, const struct image *im, struct elf_ids *ret);
+
 /* Program header i of the executable, from the file or from the core's header page. */
 bool binary_phdr(const struct binary *bin, const struct image *im, u64 i, Elf64_Phdr *ret);
 

@@ -4,6 +4,7 @@
 #include "report/waterfall.h"
 
 #include "base/units.h"
+#include "out/pprof.h"
 
 #include <string.h>
 
@@ -139,7 +140,12 @@ static void add_headline(struct doc *d, const struct snapshot *s, const struct v
 		doc_text(d, "%s%s resident; %s.", *report_at_least(&total) ? "At least " : "", all,
 			 no_verdict(s));
 	for (size_t i = 0; i < n; i++) {
-		snprintf(part, sizeof(part), "  %3.0f %%  ", percent(verdicts[i].bytes, resident));
+		/* A share only where the bytes are a part of the total beside the others'. */
+		if (verdicts[i].part)
+			snprintf(part, sizeof(part), "   also  ");
+		else
+			snprintf(part, sizeof(part), "  %3.0f %%  ",
+				 percent(verdicts[i].bytes, resident));
 		add_paragraph(d, part, verdicts[i].summary);
 	}
 }
@@ -229,24 +235,56 @@ static void add_unknown(struct doc *d, const struct ledger *l)
 		 units_bytes((i64)total.state[STATE_UNKNOWN], unknown));
 }
 
-/* Verdicts and heap profile, as far as there is a Go heap. */
+#define HOUR_NS ((i64)3600 * 1000 * 1000 * 1000)
+
+/* What makes a profile that the user gave one of another process, or of another time. */
+static void doubt_profile(const struct report *r, const struct pprof_heap *p)
+{
+	const struct snapshot *s = r->snapshot;
+	i64 gc = 0, written = s->im->core.mtime_ns;
+	struct mstats m;
+	struct err *err = s->gort ? mstats_read(s->gort, &m) : NULL;
+	struct elf_ids ids;
+
+	if (s->gort && !err)
+		gc = (i64)m.last_gc;
+	err_free(err);
+	binary_ids(s->bin, s->im, &ids);
+	if (*p->build_id && *ids.gnu && strcmp(p->build_id, ids.gnu) != 0)
+		diag(r->diags, DIAG_PROFILE_BUILD, "%s has build id %s, the core's executable %s",
+		     r->options.heap_profile, p->build_id, ids.gnu);
+	/* The core was written between its last GC and the time of its file. */
+	if (p->time_ns && ((gc && p->time_ns < gc - HOUR_NS) || p->time_ns > written + HOUR_NS))
+		diag(r->diags, DIAG_PROFILE_TIME, "%s", r->options.heap_profile);
+}
+
+/* What the judgement rests on beside the ledger. */
 struct judgement {
 	struct verdict verdicts[VERDICT_MAX];
 	size_t n;
-	struct heap_profile profile;
+	bool has_profile;
+	u64 profile_bytes; /* in use, as pprof shows it */
 };
 
-static struct err *judge(const struct snapshot *s, struct doc *d, struct judgement *j)
+static struct err *read_profile(const struct report *r, struct judgement *j)
 {
+	struct heap_profile own;
+	struct pprof_heap given;
 	struct err *err;
 
-	if (!s->gort)
+	if (r->options.heap_profile) {
+		TRY(pprof_read_heap(r->options.heap_profile, &given));
+		doubt_profile(r, &given);
+		j->has_profile = true;
+		j->profile_bytes = given.inuse_bytes;
 		return NULL;
-	TRY(verdicts_find(s, d, j->verdicts, &j->n));
-	err = heap_profile_read(&s->gort->rt, &j->profile);
-	if (err) /* then the sum begins at the live objects */
-		j->profile = (struct heap_profile){0};
-	err_free(err);
+	}
+	if (!r->snapshot->gort)
+		return NULL;
+	err = heap_profile_read(&r->snapshot->gort->rt, &own);
+	j->has_profile = !err && own.rate;
+	j->profile_bytes = j->has_profile ? own.inuse_bytes : 0;
+	err_free(err); /* without it the sum begins at the live objects */
 	return NULL;
 }
 
@@ -258,13 +296,15 @@ struct err *report_overview(struct report *r)
 	struct judgement j = {.n = 0};
 	size_t n;
 
-	TRY(judge(s, d, &j));
-	n = waterfall_steps(s, &j.profile, r->options.rss, steps);
+	TRY(read_profile(r, &j));
+	if (s->gort)
+		TRY(verdicts_find(s, d, j.verdicts, &j.n));
+	n = waterfall_steps(s, j.has_profile ? &j.profile_bytes : NULL, r->options.rss, steps);
 	add_headline(d, s, j.verdicts, j.n);
 	add_identity(d, s);
 	add_who(d, s);
 	add_waterfall(d, steps, n);
-	if (s->gort && !j.profile.rate)
+	if (s->gort && !j.has_profile)
 		doc_text(d, "  The heap profile is off (MemProfileRate 0): the sum begins at live "
 			    "objects.");
 	add_classes(d, s->ledger);

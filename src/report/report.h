@@ -19,6 +19,7 @@ struct snapshot {
 
 /* What the user asked of a report. */
 struct report_options {
+	const char *heap_profile; /* overview: a profile that the user has; NULL: the core's */
 	u64 rss;     /* overview: the kernel's figure, at the end of the sum; 0: not known */
 	bool by_vma; /* ledger: the classes inside each mapping */
 
@@ -34,6 +35,7 @@ struct report_options {
 struct report {
 	struct doc *doc; /* gets the result */
 	const struct snapshot *snapshot;
+	struct diags *diags; /* takes what the report itself finds */
 	struct report_options options;
 
 	/* What the result says of the exit status, beside the diagnostics. */

@@ -82,19 +82,17 @@ static void add(struct waterfall_step *steps, size_t *n, const char *id, const c
 	steps[(*n)++] = (struct waterfall_step){id, title, bytes, before + bytes};
 }
 
-size_t waterfall_steps(const struct snapshot *s, const struct heap_profile *profile, u64 rss,
+size_t waterfall_steps(const struct snapshot *s, const u64 *shown, u64 rss,
 		       struct waterfall_step steps[static WATERFALL_MAX])
 {
 	const struct ledger *l = s->ledger;
 	i64 live = (i64)ledger_columns(l, CAT_HEAP_LIVE).virtual;
 	size_t n = 0;
 
-	if (profile && profile->rate) {
-		i64 shown = (i64)profile->inuse_bytes;
-
-		add(steps, &n, "pprof", "what `go tool pprof -inuse_space` shows", shown);
+	if (shown) {
+		add(steps, &n, "pprof", "what `go tool pprof -inuse_space` shows", (i64)*shown);
 		add(steps, &n, "sampling", "what its sampling misses of the live objects",
-		    live - shown);
+		    live - (i64)*shown);
 	} else {
 		add(steps, &n, "live", "objects that the last GC found reachable (HeapAlloc)",
 		    live);

@@ -12,10 +12,10 @@ struct waterfall_step {
 
 #define WATERFALL_MAX 24
 
-/* Fills the steps. They begin at what pprof shows (at the live objects when profile is NULL or
- * off) and end at the ledger's resident total, to the byte, or at the kernel's figure where rss is
- * not 0. Returns their number. */
-size_t waterfall_steps(const struct snapshot *s, const struct heap_profile *profile, u64 rss,
+/* Fills the steps. They begin at *shown, what pprof shows (at the live objects when it is NULL),
+ * and end at the ledger's resident total, to the byte, or at the kernel's figure where rss is not
+ * 0. Returns their number. */
+size_t waterfall_steps(const struct snapshot *s, const u64 *shown, u64 rss,
 		       struct waterfall_step steps[static WATERFALL_MAX]);
 
 #endif

@@ -3,7 +3,22 @@
 package main
 
 /*
+#cgo CFLAGS: -D_GNU_SOURCE
+#cgo LDFLAGS: -pthread
+#include <malloc.h>
+#include <pthread.h>
 #include <unistd.h>
+
+// Smaller stacks and fewer arenas than usual: gcore writes all that is mapped.
+__attribute__((constructor)) static void save_space(void)
+{
+	pthread_attr_t attr;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 1 << 20);
+	pthread_setattr_default_np(&attr);
+	mallopt(M_ARENA_MAX, 2);
+}
 
 static void stay(void)
 {

@@ -1,0 +1,86 @@
+#include "out/pprof.h"
+
+#include "base/flate.h"
+#include "base/os.h"
+#include "profile.pb-c.h"
+
+#include <string.h>
+
+#define MAX_PROFILE_BYTES ((size_t)1 << 30)
+
+/* A name of the profile's string table; NULL for an index out of it. */
+static const ProtobufCBinaryData *name_at(const Pprof__Profile *p, i64 index)
+{
+	if (index < 0 || (u64)index >= p->n_string_table)
+		return NULL;
+	return &p->string_table[index];
+}
+
+static bool name_is(const Pprof__Profile *p, i64 index, const char *text)
+{
+	const ProtobufCBinaryData *name = name_at(p, index);
+
+	return name && name->len == strlen(text) && memcmp(name->data, text, name->len) == 0;
+}
+
+static struct err *sum_inuse(const Pprof__Profile *p, u64 *ret)
+{
+	size_t column = 0;
+
+	while (column < p->n_sample_type &&
+	       !name_is(p, p->sample_type[column]->type, "inuse_space"))
+		column++;
+	if (column == p->n_sample_type)
+		return err_new(ERR_FORMAT, "no heap profile: it has no inuse_space");
+	*ret = 0;
+	for (size_t i = 0; i < p->n_sample; i++)
+		if (column < p->sample[i]->n_value && p->sample[i]->value[column] > 0)
+			*ret += (u64)p->sample[i]->value[column];
+	return NULL;
+}
+
+static void copy_build_id(const Pprof__Profile *p, char out[static PPROF_ID_MAX])
+{
+	const ProtobufCBinaryData *id;
+
+	if (!p->n_mapping)
+		return;
+	id = name_at(p, p->mapping[0]->build_id);
+	if (!id || id->len >= PPROF_ID_MAX)
+		return;
+	memcpy(out, id->data, id->len);
+	out[id->len] = '\0';
+}
+
+static struct err *decode(const u8 *data, size_t n, struct pprof_heap *ret)
+{
+	Pprof__Profile *p = pprof__profile__unpack(NULL, n, data);
+	struct err *err;
+
+	if (!p)
+		return err_new(ERR_FORMAT, "not a pprof profile");
+	*ret = (struct pprof_heap){.time_ns = p->time_nanos};
+	copy_build_id(p, ret->build_id);
+	err = sum_inuse(p, &ret->inuse_bytes);
+	pprof__profile__free_unpacked(p, NULL);
+	return err;
+}
+
+struct err *pprof_read_heap(const char *path, struct pprof_heap *ret)
+{
+	struct os_file f = {0};
+	flate_bytes unpacked = {0};
+	struct err *err;
+
+	TRY(os_file_open(path, &f));
+	if (flate_is_gzip(f.data, f.size)) {
+		err = flate_unpack(f.data, f.size, MAX_PROFILE_BYTES, &unpacked);
+		if (!err)
+			err = decode(unpacked.v, unpacked.n, ret);
+	} else {
+		err = decode(f.data, f.size, ret);
+	}
+	array_free(&unpacked);
+	os_file_close(&f);
+	return err_wrap(err, "%s", path);
+}
