@@ -23,10 +23,30 @@ static struct err *claim_segment(struct ledger *l, const Elf64_Phdr *ph, struct 
 		TRY(ledger_claim(l, LEVEL_CONTAINER, cut_lo, cut_hi, CAT_BINARY_RELRO));
 		TRY(ledger_claim(l, LEVEL_CONTAINER, cut_hi, file_end, cat));
 	}
-	TRY(ledger_claim(l, LEVEL_CONTAINER, file_end, hi, CAT_BINARY_BSS));
-	/* The rest of the last page of zero-fill is nobody's, but belongs to the executable. */
-	return ledger_claim(l, LEVEL_CONTAINER, MAX(hi, file_end),
-			    align_up(hi, l->im->auxv.page_size), CAT_FILE_EXEC);
+	return ledger_claim(l, LEVEL_CONTAINER, file_end, hi, CAT_BINARY_BSS);
+}
+
+/* The rest of a load's last page is nobody's, but belongs to its file. It ends where the next load
+ * begins: linkers can let two of them share a page. */
+static struct err *claim_page_rest(struct ledger *l, const Elf64_Phdr *ph, va_t next, va_t bias,
+				   enum category cat)
+{
+	va_t hi = va_plus(bias + ph->p_vaddr, MAX(ph->p_memsz, ph->p_filesz));
+
+	return ledger_claim(l, LEVEL_CONTAINER, hi, MIN(align_up(hi, l->im->auxv.page_size), next),
+			    cat);
+}
+
+/* Where the next load behind this one begins. */
+static va_t next_load(const struct ledger *l, const struct binary *bin, const Elf64_Phdr *ph)
+{
+	va_t next = UINT64_MAX;
+	Elf64_Phdr other;
+
+	for (u64 i = 0; binary_phdr(bin, l->im, i, &other); i++)
+		if (other.p_type == PT_LOAD && other.p_vaddr > ph->p_vaddr)
+			next = MIN(next, bin->bias + other.p_vaddr);
+	return next;
 }
 
 static struct range find_relro(const struct ledger *l, const struct binary *bin)
@@ -67,8 +87,11 @@ struct err *claim_binary(struct ledger *l, const struct binary *bin)
 	Elf64_Phdr ph;
 
 	for (u64 i = 0; binary_phdr(bin, l->im, i, &ph); i++)
-		if (ph.p_type == PT_LOAD)
+		if (ph.p_type == PT_LOAD) {
 			TRY(claim_segment(l, &ph, relro, bin->bias));
+			TRY(claim_page_rest(l, &ph, next_load(l, bin, &ph), bin->bias,
+					    CAT_FILE_EXEC));
+		}
 	return claim_modules(l);
 }
 
