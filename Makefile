@@ -44,7 +44,7 @@ endif
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all test unit golden golden-update live layouts layouts-check lint format install clean help
+.PHONY: all test unit golden golden-update live layouts layouts-check lint format install deb clean help
 
 all: $(BUILD)/spanscope
 
@@ -119,6 +119,12 @@ format: ## reformat all C files
 install: $(BUILD)/spanscope ## install below PREFIX (/usr/local)
 	install -D -m 755 $(BUILD)/spanscope $(DESTDIR)$(PREFIX)/bin/spanscope
 	install -D -m 644 src/cli/spanscope.1 $(DESTDIR)$(PREFIX)/share/man/man1/spanscope.1
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	scripts/gen-completion >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/spanscope
+	chmod 644 $(DESTDIR)$(PREFIX)/share/bash-completion/completions/spanscope
+
+deb: ## a Debian package below build/deb
+	scripts/make-deb
 
 clean: ## remove build/
 	rm -rf build

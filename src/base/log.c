@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <time.h>
+#include <unistd.h>
 
 static enum log_level current_level = LOG_NORMAL;
 
@@ -64,14 +65,44 @@ static u64 now_ns(void)
 	return (u64)ts.tv_sec * 1000000000u + (u64)ts.tv_nsec;
 }
 
+static struct {
+	struct log_stage stage;
+	u64 shown_ns; /* when the line was last painted; 0: it is not there */
+} progress;
+
+#define SECOND_NS ((u64)1000000000)
+#define REPAINT_NS (SECOND_NS / 5)
+
+static void clear_progress(void)
+{
+	if (progress.shown_ns)
+		fputs("\r\033[K", stderr);
+	progress.shown_ns = 0;
+}
+
 struct log_stage log_stage_begin(const char *name)
 {
-	return (struct log_stage){name, now_ns()};
+	progress.stage = (struct log_stage){name, now_ns()};
+	return progress.stage;
 }
 
 void log_stage_end(const struct log_stage *stage, u64 items, const char *what)
 {
 	double ms = (double)(now_ns() - stage->start_ns) / 1e6;
 
+	clear_progress();
 	log_verbose("%-24s %9.2f ms  %10llu %s", stage->name, ms, (unsigned long long)items, what);
+}
+
+void log_progress(u64 done, u64 total)
+{
+	u64 now = now_ns(), spent = now - progress.stage.start_ns;
+	double share = total ? (double)done / (double)total : 0;
+
+	if (current_level < LOG_NORMAL || !progress.stage.name || spent < SECOND_NS ||
+	    now - progress.shown_ns < REPAINT_NS || !isatty(STDERR_FILENO))
+		return;
+	progress.shown_ns = now;
+	fprintf(stderr, "\rspanscope: %s, %.0f %%, %.0f s left\033[K", progress.stage.name,
+		100 * share, share > 0 ? (double)spent / 1e9 * (1 - share) / share : 0.0);
 }

@@ -5,6 +5,7 @@
  */
 #include "gort/spans.h"
 
+#include "base/log.h"
 #include "base/sort.h"
 #include "gort/list.h"
 #include "gort/rtget.h"
@@ -106,6 +107,7 @@ static struct err *read_table(const struct rt *rt, struct spans *ret)
 		TRY(image_read(rt->im, all.ptr + i * sizeof(va_t), batch, n * sizeof(va_t)));
 		for (u64 j = 0; j < n; j++)
 			TRY(read_span(rt, batch[j], ret));
+		log_progress(i, all.len);
 	}
 	return NULL;
 }

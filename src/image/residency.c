@@ -10,6 +10,7 @@
  * Everything else gets the zero test: content proves residency, a zero page proves nothing. */
 #include "image/residency.h"
 
+#include "base/log.h"
 #include "image/image.h"
 
 #include <errno.h>
@@ -18,6 +19,7 @@
 
 #define PAGE_BYTES ((u64)1 << PAGE_SHIFT)
 #define DECOMPRESSOR_BLOCK ((u64)8192)
+#define PROGRESS_BYTES ((u64)64 << 20)
 
 const char *evidence_name(enum evidence e)
 {
@@ -186,6 +188,7 @@ static struct err *runs_by_holes(struct image *im, const struct piece *p)
 		if (hole > data)
 			TRY(add_run(&im->res, p->lo + (data - p->off), PAGE_DATA));
 		pos = hole;
+		log_progress(pos, im->core.size);
 	}
 	return NULL;
 }
@@ -219,6 +222,8 @@ static struct err *runs_by_content(struct image *im, const struct piece *p)
 		}
 		TRY(add_run(&im->res, p->lo + done, kind));
 		done += n;
+		if (done % PROGRESS_BYTES < n)
+			log_progress(p->off + done, im->core.size);
 	}
 	return NULL;
 }

@@ -6,12 +6,14 @@
  * sorted records. Cost grows with pieces and runs, not with bytes. */
 #include "ledger/ledger.h"
 
+#include "base/log.h"
 #include "ledger/source.h"
 #include "ledger/span_split.h"
 
 #include <stdlib.h>
 
 #define ANON_MIN_BYTES ((u64)64 << 10)
+#define PROGRESS_PIECES 65536
 
 void ledger_init(struct ledger *l, const struct image *im, const struct gort *gort, struct diags *d)
 {
@@ -201,6 +203,7 @@ static struct err *sweep_all(struct sweep *s)
 {
 	const struct image *im = s->l->im;
 	va_t pos = im->vmas.v[0].lo, last = im->vmas.v[im->vmas.n - 1].hi;
+	u64 pieces = 0;
 
 	while (pos < last) {
 		struct piece *owner;
@@ -214,6 +217,8 @@ static struct err *sweep_all(struct sweep *s)
 			TRY(book_runs(s, owner, pos, end));
 		}
 		pos = end;
+		if (++pieces % PROGRESS_PIECES == 0)
+			log_progress(s->run, im->res.runs.n);
 	}
 	TRY(flush_vma(s));
 	return flush_unclaimed(s);

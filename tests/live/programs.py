@@ -94,6 +94,9 @@ def threads(truth, classes, dump):
     system = classes["go.stack.system"]["virtual"]
     if system < truth["threads"] * 32 * KIB:
         yield f"go.stack.system {system} of {truth['threads']} threads"
+    stacks = classes["thread.stack"]["virtual"]
+    if stacks < truth["thread_stack_bytes"]:
+        yield f"thread.stack {stacks}, threads have {truth['thread_stack_bytes']}"
 
 
 def cgo(truth, classes, dump):

@@ -2,9 +2,15 @@
 // heap in use is not in memory.
 package main
 
-import "spanscope.test/progs/truth"
+import (
+	"syscall"
+
+	"spanscope.test/progs/truth"
+)
 
 const (
+	setNoHugePages = 41 // PR_SET_THP_DISABLE: or one byte would touch 2 MB
+
 	untouchedSize = 256 << 20
 	partlySize    = 64 << 20
 	pageSize      = 4 << 10
@@ -14,6 +20,7 @@ var untouched, partly []byte
 
 func main() {
 	truth.Start()
+	syscall.RawSyscall6(syscall.SYS_PRCTL, setNoHugePages, 1, 0, 0, 0, 0)
 	untouched = make([]byte, untouchedSize)
 	partly = make([]byte, partlySize)
 	touched := 0

@@ -24,5 +24,6 @@ func main() {
 	ready.Wait()
 	time.Sleep(200 * time.Millisecond) // all are where they stay now
 	truth.Note("threads", threads)
+	truth.Note("thread_stack_bytes", threads*stackBytes)
 	truth.Freeze()
 }

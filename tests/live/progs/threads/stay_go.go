@@ -7,6 +7,8 @@ import (
 	"syscall"
 )
 
+const stackBytes = 0 // that of g0 is in the heap
+
 func stay() {
 	runtime.LockOSThread()
 	for {
