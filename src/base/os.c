@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define PAGE_UNIT ((u64)65536) /* a multiple of every page size */
+
 static struct err *check_kind(const char *path, const struct stat *st)
 {
 	if (S_ISDIR(st->st_mode))
@@ -52,6 +54,16 @@ void os_file_close(struct os_file *f)
 	close(f->fd);
 	free(f->path);
 	*f = (struct os_file){0};
+}
+
+void os_file_forget(const struct os_file *f, u64 off, u64 n)
+{
+	u64 lo = align_up(off, PAGE_UNIT),
+	    hi = align_down(MIN(va_plus(off, n), f->size), PAGE_UNIT);
+
+	/* A hint: what cannot be dropped stays. */
+	if (lo < hi)
+		(void)madvise((void *)(uintptr_t)(f->data + lo), hi - lo, MADV_DONTNEED);
 }
 
 static void on_sigbus(int sig)

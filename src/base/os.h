@@ -17,6 +17,10 @@ struct os_file {
 struct err *os_file_open(const char *path, struct os_file *ret) ERR_RESULT;
 void os_file_close(struct os_file *f);
 
+/* Unmaps the pages of [off, off + n) from our memory; they stay in the page cache, and come back
+ * when they are read again. For scans, which would otherwise keep the whole file resident. */
+void os_file_forget(const struct os_file *f, u64 off, u64 n);
+
 /* A mapped file that shrinks raises SIGBUS: from now on that is one line and status 3. */
 void os_catch_sigbus(void);
 

@@ -206,7 +206,7 @@ static u64 hole_bytes(const struct image *im, const struct piece *p, u64 done, u
 
 static struct err *runs_by_content(struct image *im, const struct piece *p)
 {
-	u64 done = 0, data_end = 0;
+	u64 done = 0, data_end = 0, forgotten = 0;
 
 	while (done < p->bytes) {
 		enum page_kind kind = PAGE_ZERO;
@@ -222,8 +222,11 @@ static struct err *runs_by_content(struct image *im, const struct piece *p)
 		}
 		TRY(add_run(&im->res, p->lo + done, kind));
 		done += n;
-		if (done % PROGRESS_BYTES < n)
+		if (done % PROGRESS_BYTES < n || done == p->bytes) {
+			os_file_forget(&im->core, p->off + forgotten, done - forgotten);
+			forgotten = done;
 			log_progress(p->off + done, im->core.size);
+		}
 	}
 	return NULL;
 }
