@@ -33,6 +33,8 @@ MAIN_OBJECT := $(BUILD)/cli/main.o
 UNIT_SOURCES := $(wildcard tests/unit/*.c)
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(UNIT_SOURCES))
 SUPPORT_OBJECTS := $(patsubst tests/support/%.c,$(BUILD)/tests/support/%.o,$(wildcard tests/support/*.c))
+TORTURE_OBJECTS := $(BUILD)/tests/torture/cli_main.o \
+	$(patsubst tests/torture/%.c,$(BUILD)/tests/torture/%.o,$(wildcard tests/torture/*.c))
 
 ifeq ($(V),0)
 say = @$(if $(findstring s,$(firstword -$(MAKEFLAGS))),:,printf '  %-6s %s\n' $(1) $(2));
@@ -44,7 +46,7 @@ endif
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all test unit golden golden-update live layouts layouts-check lint format install deb clean help
+.PHONY: all test unit golden golden-update live torture layouts layouts-check lint format install deb clean help
 
 all: $(BUILD)/spanscope
 
@@ -79,6 +81,15 @@ $(BUILD)/tests/%: $(BUILD)/tests/unit/%.o $(SUPPORT_OBJECTS) $(BUILD)/libspansco
 $(BUILD)/tests/exitwatch: $(BUILD)/tests/live/exitwatch.o
 	$(call say,LINK,$@)$(CC) $(ALL_CFLAGS) $(LDFLAGS_$(MODE)) $(LDFLAGS) -o $@ $^
 
+# main() of the program as a function, so that it can be called thousands of times.
+$(BUILD)/tests/torture/cli_main.o: src/cli/main.c | build/.gitignore
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CC) $(CPPFLAGS) $(LIB_CFLAGS) $(ALL_CFLAGS) -Dmain=spanscope_main \
+		-Wno-missing-prototypes -MMD -MP -c -o $@ $<
+
+$(BUILD)/torture: $(TORTURE_OBJECTS) $(BUILD)/tests/support/memfile.o $(BUILD)/libspanscope.a
+	$(call say,LINK,$@)$(CC) $(ALL_CFLAGS) $(LDFLAGS_$(MODE)) $(LDFLAGS) -pthread -o $@ $^ $(LIBS)
+
 # Everything below build/ is made: the folder hides itself from git.
 build/.gitignore:
 	@mkdir -p build
@@ -100,6 +111,10 @@ golden-update: $(BUILD)/spanscope ## write what comes out into the goldens
 live: $(BUILD)/spanscope $(BUILD)/tests/exitwatch ## live Go programs, every release
 	$(Q)scripts/with-core-pattern tests/live/live.py --spanscope $(BUILD)/spanscope \
 		--exitwatch $(BUILD)/tests/exitwatch $(LIVE_ARGS)
+
+torture: $(BUILD)/torture ## damage the shipped cores 100,000 times (best with MODE=asan)
+	$(Q)scripts/unpack-testdata build/testdata
+	$(Q)$(BUILD)/torture --jobs $$(nproc) $(TORTURE_ARGS) build/testdata
 
 $(BUILD)/gen-layouts: scripts/gen-layouts.c $(BUILD)/libspanscope.a
 	$(call say,LINK,$@)$(CC) $(CPPFLAGS) $(LIB_CFLAGS) $(ALL_CFLAGS) $(LDFLAGS_$(MODE)) $(LDFLAGS) -o $@ $^ $(LIBS)
@@ -132,4 +147,4 @@ clean: ## remove build/
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 14
 
--include $(shell find build/$(MODE) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

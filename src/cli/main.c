@@ -111,8 +111,10 @@ static enum exit_status make_report(struct session *s, const struct opts *o)
 	err = o->command->run(&r);
 	if (!err) {
 		report_diagnostics(&doc, &snapshot);
-		err = write_result(&doc, o);
+		err = doc_take_error(&doc);
 	}
+	if (!err)
+		err = write_result(&doc, o);
 	doc_fini(&doc);
 	return err ? fail(err) : outcome(&r, &s->diags, o->strict);
 }

@@ -43,7 +43,7 @@ static struct err *open_heap(struct session *s)
 	return NULL;
 }
 
-static struct err *build_ledger(struct session *s)
+struct err *session_build_ledger(struct session *s)
 {
 	struct log_stage stage = log_stage_begin("ledger");
 	struct ledger *l = &s->ledger;
@@ -82,7 +82,7 @@ struct err *session_open(struct session *s, const struct opts *o)
 	if ((o->command->needs & NEED_LEDGER) != NEED_LEDGER)
 		return NULL;
 	TRY(build_residency(s));
-	return build_ledger(s);
+	return session_build_ledger(s);
 }
 
 void session_close(struct session *s)

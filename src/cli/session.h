@@ -18,6 +18,9 @@ struct session {
 struct err *session_open(struct session *s, const struct opts *o) ERR_RESULT;
 void session_close(struct session *s);
 
+/* The last step of session_open: claims and sweeps all that the others have read. */
+struct err *session_build_ledger(struct session *s) ERR_RESULT;
+
 /* What the reports see. */
 struct snapshot session_snapshot(const struct session *s);
 

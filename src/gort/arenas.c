@@ -57,14 +57,10 @@ struct err *arenas_read(const struct rt *rt, struct arenas *ret)
 	return NULL;
 }
 
-bool arenas_inline_marks(const struct rt *rt, const struct arenas *arenas, va_t va)
+const struct heap_arena *arenas_find(const struct arenas *arenas, va_t va)
 {
-	u64 page = va % GO_ARENA_BYTES / GO_PAGE_BYTES;
 	size_t lo = 0, hi = arenas->v.n;
-	const u8 *byte;
 
-	if (!rt_has(rt, RT_HEAP_ARENA_INLINE_MARKS))
-		return false;
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 
@@ -73,10 +69,57 @@ bool arenas_inline_marks(const struct rt *rt, const struct arenas *arenas, va_t 
 		else
 			hi = mid;
 	}
-	if (lo == arenas->v.n || arenas->v.v[lo].base > va)
+	return lo < arenas->v.n && arenas->v.v[lo].base <= va ? &arenas->v.v[lo] : NULL;
+}
+
+/* Reads the metadata pointer of the arena at base; false when the map has none. */
+static bool arena_at(const struct rt *rt, const struct arenas *arenas, va_t base,
+		     struct heap_arena *ret)
+{
+	u64 index = (base - rt->dialect.arena_base_offset) / GO_ARENA_BYTES;
+
+	ret->base = base;
+	return index < GO_ARENA_COUNT && image_u64(rt->im, arenas->l2 + 8 * index, &ret->meta) &&
+	       ret->meta;
+}
+
+struct err *arenas_add_spans(const struct rt *rt, struct arenas *arenas, const struct spans *spans)
+{
+	ARRAY(struct heap_arena) more = {0};
+	struct err *err = NULL;
+	va_t next = 0; /* arenas below have been looked at: spans ascend */
+
+	for (size_t i = 0; i < spans->v.n && !err; i++) {
+		const struct span *s = &spans->v.v[i];
+		va_t base = MAX(next, align_down(s->start, GO_ARENA_BYTES));
+
+		for (; base < span_end(s) && !err; base += GO_ARENA_BYTES) {
+			struct heap_arena a;
+
+			if (!arenas_find(arenas, base) && arena_at(rt, arenas, base, &a))
+				err = array_push(&more, a);
+			next = base + GO_ARENA_BYTES;
+		}
+	}
+	for (size_t i = 0; i < more.n && !err; i++)
+		err = array_push(&arenas->v, more.v[i]);
+	if (more.n && !err)
+		qsort(arenas->v.v, arenas->v.n, sizeof(*arenas->v.v), by_base);
+	array_free(&more);
+	return err;
+}
+
+bool arenas_inline_marks(const struct rt *rt, const struct arenas *arenas, va_t va)
+{
+	u64 page = va % GO_ARENA_BYTES / GO_PAGE_BYTES;
+	const struct heap_arena *a;
+	const u8 *byte;
+
+	if (!rt_has(rt, RT_HEAP_ARENA_INLINE_MARKS))
 		return false;
-	byte = image_view(rt->im,
-			  rt_addr(rt, arenas->v.v[lo].meta, RT_HEAP_ARENA_INLINE_MARKS) + page / 8,
-			  1);
+	a = arenas_find(arenas, va);
+	if (!a)
+		return false;
+	byte = image_view(rt->im, rt_addr(rt, a->meta, RT_HEAP_ARENA_INLINE_MARKS) + page / 8, 1);
 	return byte && (*byte >> (page % 8) & 1);
 }

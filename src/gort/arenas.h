@@ -2,7 +2,7 @@
 #ifndef GORT_ARENAS_H
 #define GORT_ARENAS_H
 
-#include "gort/rt.h"
+#include "gort/spans.h"
 
 struct heap_arena {
 	va_t base; /* of the 64 MiB */
@@ -16,6 +16,13 @@ struct arenas {
 };
 
 struct err *arenas_read(const struct rt *rt, struct arenas *ret) ERR_RESULT;
+
+/* Adds the arenas that spans lie in and no list names: up to 1.24, those of user arena chunks. */
+struct err *arenas_add_spans(const struct rt *rt, struct arenas *arenas,
+			     const struct spans *spans) ERR_RESULT;
+
+/* The arena that contains va, or NULL. */
+const struct heap_arena *arenas_find(const struct arenas *arenas, va_t va);
 
 /* Whether the span that begins at va keeps its marks inside itself (Green Tea). */
 bool arenas_inline_marks(const struct rt *rt, const struct arenas *arenas, va_t va);

@@ -8,7 +8,8 @@ static struct err *read_heap(struct gort *gort)
 	TRY(err_wrap(arenas_read(rt, &gort->arenas), "the list of arenas"));
 	TRY(err_wrap(pagealloc_read(rt, &gort->pagealloc), "the page allocator"));
 	TRY(err_wrap(procs_read(rt, &gort->procs), "the Ps"));
-	return err_wrap(spans_read(rt, &gort->spans), "the spans");
+	TRY(err_wrap(spans_read(rt, &gort->spans), "the spans"));
+	return arenas_add_spans(rt, &gort->arenas, &gort->spans);
 }
 
 /* The rest may be missing in part. Running out of memory may not. */

@@ -179,6 +179,30 @@ static void mark_work_list(const struct rt *rt, struct spans *s, va_t head)
 	}
 }
 
+/* Spans of freed user arena chunks, which wait to be used again. */
+static struct err *find_parked(const struct rt *rt, struct spans *s, enum rt_field head)
+{
+	struct list_guard guard = {0};
+	u64 node, start;
+
+	if (!rt_has(rt, head))
+		return NULL;
+	TRY(rt_u(rt, rt->globals[RT_G_MHEAP], head, &node));
+	while (node) {
+		struct err *err = rt_u(rt, node, RT_MSPAN_START, &start);
+
+		if (!err)
+			err = rt_u(rt, node, RT_MSPAN_NEXT, &node);
+		if (err || !list_guard_step(&guard, node)) {
+			diag(rt->d, DIAG_LIST, "a list of user arena chunks is damaged");
+			err_free(err);
+			return NULL;
+		}
+		TRY(array_push(&s->parked, start));
+	}
+	return NULL;
+}
+
 struct err *spans_read(const struct rt *rt, struct spans *ret)
 {
 	va_t work = rt->globals[RT_G_WORK];
@@ -188,6 +212,8 @@ struct err *spans_read(const struct rt *rt, struct spans *ret)
 	array_shrink(&ret->v);
 	mark_work_list(rt, ret, rt_addr(rt, work, RT_WORK_WBUF_FREE));
 	mark_work_list(rt, ret, rt_addr(rt, work, RT_WORK_WBUF_BUSY));
+	TRY(find_parked(rt, ret, RT_MHEAP_USER_ARENA_READY));
+	TRY(find_parked(rt, ret, RT_MHEAP_USER_ARENA_QUARANTINE));
 	return NULL;
 }
 
@@ -195,6 +221,7 @@ void spans_free(struct spans *s)
 {
 	array_free(&s->v);
 	array_free(&s->records);
+	array_free(&s->parked);
 }
 
 const struct span *spans_find(const struct spans *s, va_t va)

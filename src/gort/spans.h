@@ -31,6 +31,7 @@ struct spans {
 	ARRAY(struct span) v;
 	ARRAY(struct range) records; /* where the mspans lie, neighbours joined */
 	u64 record_count;            /* all mspans, dead ones included */
+	ARRAY(va_t) parked;          /* starts of dead ones, kept for freed user arena chunks */
 };
 
 /* Reads every span. Spans that make no sense are left out with a diagnostic. ERR_FAULT and

@@ -143,6 +143,17 @@ static u64 count_bits(const struct page_bits *b)
 	return n;
 }
 
+/* A freed user arena chunk may keep its bit: no sweep or mark looks at it. */
+static void drop_parked(const struct spans *spans, va_t base, struct page_bits *b)
+{
+	for (size_t i = 0; i < spans->parked.n; i++) {
+		u64 page = (spans->parked.v[i] - base) / GO_PAGE_BYTES;
+
+		if (spans->parked.v[i] >= base && page < sizeof(b->bytes) * 8)
+			b->bytes[page / 8] &= (u8) ~(1u << (page % 8));
+	}
+}
+
 /* What one pass over the arenas finds. */
 struct arena_faults {
 	struct faults in_use, specials, pointers;
@@ -186,6 +197,7 @@ static void check_arena(const struct gort *gort, const struct heap_arena *a, siz
 		f->specials.unreadable++;
 		return;
 	}
+	drop_parked(&gort->spans, a->base, &in_use);
 	for (size_t i = first; i < last; i++) {
 		const struct span *s = &gort->spans.v.v[i];
 		u64 page = (s->start - a->base) / GO_PAGE_BYTES, list = 0;

@@ -2,12 +2,22 @@
 
 #include <stdarg.h>
 
-/* A report that does not fit into memory ends the program: there is no smaller one to fall back
- * to, and everything proportional to the core was built before. */
-static void must(struct err *err)
+/* A report that does not fit into memory has no smaller one to fall back to: the first failure is
+ * kept, and whatever comes after it may be missing. */
+static void keep(struct doc *d, struct err *err)
 {
-	if (err)
-		mem_die();
+	if (d->err)
+		err_free(err);
+	else
+		d->err = err;
+}
+
+struct err *doc_take_error(struct doc *d)
+{
+	struct err *err = d->err;
+
+	d->err = NULL;
+	return err;
 }
 
 void doc_fini(struct doc *d)
@@ -19,6 +29,7 @@ void doc_fini(struct doc *d)
 	for (struct doc_object *o = d->objects; o; o = o->next)
 		array_free(&o->fields);
 	array_free(&d->items);
+	err_free(d->err);
 	arena_fini(&d->arena);
 	*d = (struct doc){0};
 }
@@ -44,20 +55,20 @@ void doc_text(struct doc *d, const char *fmt, ...)
 	va_start(ap, fmt);
 	s = xvasprintf(fmt, ap);
 	va_end(ap);
-	must(array_push(&d->items, {.type = ITEM_TEXT, .text = arena_strdup(&d->arena, s)}));
+	keep(d, array_push(&d->items, {.type = ITEM_TEXT, .text = arena_strdup(&d->arena, s)}));
 	free(s);
 }
 
 void doc_value(struct doc *d, const char *key, struct doc_value v)
 {
-	must(array_push(&d->items, {.type = ITEM_VALUE, .value = {key, NULL, v}}));
+	keep(d, array_push(&d->items, {.type = ITEM_VALUE, .value = {key, NULL, v}}));
 }
 
 struct doc_object *doc_new_subobject(struct doc *d)
 {
 	struct doc_object *o = arena_alloc(&d->arena, sizeof(*o));
 
-	*o = (struct doc_object){.next = d->objects};
+	*o = (struct doc_object){.doc = d, .next = d->objects};
 	d->objects = o;
 	return o;
 }
@@ -68,13 +79,13 @@ struct doc_object *doc_object(struct doc *d, const char *key, const char *title)
 
 	o->key = key;
 	o->title = title;
-	must(array_push(&d->items, {.type = ITEM_OBJECT, .object = o}));
+	keep(d, array_push(&d->items, {.type = ITEM_OBJECT, .object = o}));
 	return o;
 }
 
 void doc_set(struct doc_object *o, const char *key, struct doc_value v)
 {
-	must(array_push(&o->fields, {key, key, v}));
+	keep(o->doc, array_push(&o->fields, {key, key, v}));
 }
 
 struct doc_table *doc_new_subtable(struct doc *d, const struct doc_column *columns,
@@ -83,7 +94,7 @@ struct doc_table *doc_new_subtable(struct doc *d, const struct doc_column *colum
 	struct doc_table *t = arena_alloc(&d->arena, sizeof(*t));
 
 	*t = (struct doc_table){
-		.columns = columns, .column_count = column_count, .next = d->tables};
+		.doc = d, .columns = columns, .column_count = column_count, .next = d->tables};
 	d->tables = t;
 	return t;
 }
@@ -101,19 +112,26 @@ void doc_add_table(struct doc *d, const char *key, const char *title, struct doc
 {
 	t->key = key;
 	t->title = title;
-	must(array_push(&d->items, {.type = ITEM_TABLE, .table = t}));
+	keep(d, array_push(&d->items, {.type = ITEM_TABLE, .table = t}));
 }
 
 size_t doc_add_row(struct doc_table *t, const struct doc_value *values, size_t n)
 {
-	must(array_reserve(&t->cells, t->column_count));
+	struct err *err = array_reserve(&t->cells, t->column_count);
+
+	if (!err)
+		err = array_push(&t->hidden, false);
+	if (err) {
+		keep(t->doc, err);
+		return SIZE_MAX;
+	}
 	for (size_t i = 0; i < t->column_count; i++)
 		t->cells.v[t->cells.n++] = i < n ? values[i] : doc_null();
-	must(array_push(&t->hidden, false));
 	return t->hidden.n - 1;
 }
 
 void doc_hide(struct doc_table *t, size_t row)
 {
-	t->hidden.v[row] = true;
+	if (row < t->hidden.n)
+		t->hidden.v[row] = true;
 }

@@ -122,6 +122,7 @@ struct doc_table {
 	size_t column_count;
 	ARRAY(struct doc_value) cells; /* row by row */
 	ARRAY(u8) hidden;              /* by row: not shown in text */
+	struct doc *doc;
 	struct doc_table *next;
 };
 
@@ -133,6 +134,7 @@ struct doc_field {
 struct doc_object {
 	const char *key, *title;
 	ARRAY(struct doc_field) fields;
+	struct doc *doc;
 	struct doc_object *next;
 };
 
@@ -153,9 +155,14 @@ struct doc {
 	struct doc_object *objects; /* all */
 	const struct doc_table *csv_table;
 	const struct doc_object *csv_object;
+	struct err *err; /* the first thing for which there was no memory */
 };
 
 void doc_fini(struct doc *d);
+
+/* Whether all of it is there: ERR_LIMIT when anything did not fit into the budget. To be asked
+ * once, before the doc is rendered. */
+struct err *doc_take_error(struct doc *d) ERR_RESULT;
 
 /* A line for people. */
 void doc_text(struct doc *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -184,7 +191,7 @@ struct doc_table *doc_new_subtable(struct doc *d, const struct doc_column *colum
 /* Makes a table that was filled before an item of the doc. */
 void doc_add_table(struct doc *d, const char *key, const char *title, struct doc_table *t);
 
-/* Appends a row: one value a column, in order. Returns the row's index. */
+/* Appends a row: one value a column, in order. Returns the row's index, for doc_hide. */
 size_t doc_add_row(struct doc_table *t, const struct doc_value *values, size_t n);
 #define doc_row(t, ...)                                                                            \
 	doc_add_row((t), (const struct doc_value[]){__VA_ARGS__},                                  \

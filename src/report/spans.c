@@ -112,15 +112,23 @@ static void add_map_line(struct doc *d, const struct chunk *chunks, size_t n)
 	doc_text(d, "                resident  |%s|", resident);
 }
 
+/* Spans of a damaged core may overlap: each byte counts once, so a chunk is full at most. */
 static void add_chunk(struct doc_table *t, const struct snapshot *s, struct chunk *c, size_t *span)
 {
 	const struct spans *spans = &s->gort->spans;
-	va_t end = c->start + GO_CHUNK_BYTES;
+	va_t end = c->start + GO_CHUNK_BYTES, counted = c->start;
 
 	while (*span < spans->v.n && span_end(&spans->v.v[*span]) <= c->start)
 		(*span)++;
-	for (size_t i = *span; i < spans->v.n && spans->v.v[i].start < end; i++)
-		c->used += MIN(span_end(&spans->v.v[i]), end) - MAX(spans->v.v[i].start, c->start);
+	for (size_t i = *span; i < spans->v.n && spans->v.v[i].start < end && counted < end; i++) {
+		va_t lo = MAX(spans->v.v[i].start, counted);
+		va_t hi = MIN(span_end(&spans->v.v[i]), end);
+
+		if (lo < hi) {
+			c->used += hi - lo;
+			counted = hi;
+		}
+	}
 	c->resident = resident_bytes(s->im, c->start, end);
 	doc_row(t, doc_address(c->start), doc_bytes(c->used), doc_bytes(c->resident));
 }

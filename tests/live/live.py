@@ -309,7 +309,7 @@ def run_test(target, dump, folder, options):
             break
         tool = Tool(options.spanscope, core, deadline)
         caught = target.program.caught
-        if not caught or caught(tool.json("overview"), tool.classes(), known):
+        if not caught or caught(tool, known):
             break
         core.unlink()
     else:

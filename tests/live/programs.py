@@ -7,6 +7,8 @@ wrong. It gets the truth, the classes of the ledger by name, and the kind of the
 import collections.abc
 import dataclasses
 
+import checks
+
 KIB, MIB = 1 << 10, 1 << 20
 
 
@@ -106,18 +108,25 @@ def cgo(truth, classes, dump):
         yield f"anon resident {resident}, malloc gave {truth['malloc_bytes']}"
 
 
-def is_marking(overview, classes, truth):
-    return overview["go"]["phase"] == "mark" and classes["go.heap.undecided"]["virtual"] > 0
+def is_marking(tool, truth):
+    return (tool.json("overview")["go"]["phase"] == "mark"
+            and tool.classes()["go.heap.undecided"]["virtual"] > 0)
 
 
-def is_unswept(overview, classes, truth):
-    return classes["go.heap.dead"]["virtual"] > 0.5 * truth["dropped_bytes"]
+def is_unswept(tool, truth):
+    return tool.classes()["go.heap.dead"]["virtual"] > 0.5 * truth["dropped_bytes"]
+
+
+def is_balanced(tool, truth):
+    """A thread that is stopped while it takes pages for a span, or gives them back, leaves them
+    counted on one side only: one core in thirty."""
+    return not list(checks.memstats(tool.json("memstats"), truth, frozen=False))
 
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """caught: programs that die at a moment that they cannot know exactly say here whether they
-    have met it; they are run again until so. frozen: the program ends in truth.Freeze."""
+    """frozen: the program ends in truth.Freeze. caught: whether the core is of the moment that
+    it is to be of, which the program cannot know exactly; it is run again until so."""
     check: collections.abc.Callable
     folder: str
     arguments: tuple = ()
@@ -135,7 +144,7 @@ PROGRAMS = {
     "ballast": Program(ballast, "ballast"),
     "deepstacks": Program(deepstacks, "deepstacks"),
     "deepparked": Program(deepparked, "deepstacks", ("-park",)),
-    "busy": Program(busy, "busy", modes=("static", "pie"), frozen=False),
+    "busy": Program(busy, "busy", modes=("static", "pie"), frozen=False, caught=is_balanced),
     "midmark": Program(midmark, "midmark", dumps=("kernel",), frozen=False, caught=is_marking),
     "midsweep": Program(midsweep, "midsweep", dumps=("kernel",), frozen=False, caught=is_unswept),
     "threads": Program(threads, "threads", modes=("static", "cgo")),
