@@ -189,11 +189,12 @@ static struct err *find_parked(const struct rt *rt, struct spans *s, enum rt_fie
 		return NULL;
 	TRY(rt_u(rt, rt->globals[RT_G_MHEAP], head, &node));
 	while (node) {
+		bool again = !list_guard_step(&guard, node);
 		struct err *err = rt_u(rt, node, RT_MSPAN_START, &start);
 
 		if (!err)
 			err = rt_u(rt, node, RT_MSPAN_NEXT, &node);
-		if (err || !list_guard_step(&guard, node)) {
+		if (err || again) {
 			diag(rt->d, DIAG_LIST, "a list of user arena chunks is damaged");
 			err_free(err);
 			return NULL;
