@@ -8,6 +8,7 @@
 #include "sym/dw.h"
 
 #include "base/mem.h"
+#include "sym/slim.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -27,6 +28,8 @@ struct dw_name {
 struct dw {
 	int fd;
 	Elf *elf;
+	slim_bytes slim; /* the sections that are read */
+	Elf *slim_elf;
 	Dwarf *dwarf;
 	u64 charged;
 	struct dw_name *names; /* sorted by name */
@@ -46,36 +49,9 @@ static bool unit_is_runtime(const char *name)
 	return false;
 }
 
-/* Whether there is DWARF, and what its inflated sections will need (dwarf_begin inflates all). */
-static bool debug_sections(Elf *elf, u64 *inflated)
-{
-	Elf_Scn *scn = NULL;
-	size_t names;
-	bool found = false;
-
-	*inflated = 0;
-	if (elf_getshdrstrndx(elf, &names) < 0)
-		return false;
-	while ((scn = elf_nextscn(elf, scn))) {
-		GElf_Shdr sh;
-		GElf_Chdr ch;
-		const char *name;
-
-		if (!gelf_getshdr(scn, &sh) || !(name = elf_strptr(elf, names, sh.sh_name)))
-			continue;
-		if (sh.sh_type == SHT_NOBITS)
-			continue;
-		if (!strcmp(name, ".debug_info") || !strcmp(name, ".zdebug_info"))
-			found = true;
-		if (!strncmp(name, ".debug_", 7) && (sh.sh_flags & SHF_COMPRESSED) &&
-		    gelf_getchdr(scn, &ch) && ch.ch_size < ((u64)1 << 40))
-			*inflated += ch.ch_size;
-	}
-	return found;
-}
-
 static struct err *dw_begin(struct dw *dw, const char *path)
 {
+	struct err *err;
 	u64 inflated;
 
 	elf_version(EV_CURRENT);
@@ -85,11 +61,16 @@ static struct err *dw_begin(struct dw *dw, const char *path)
 	dw->elf = elf_begin(dw->fd, ELF_C_READ_MMAP, NULL);
 	if (!dw->elf)
 		return err_new(ERR_FORMAT, "%s: %s", path, elf_errmsg(-1));
-	if (!debug_sections(dw->elf, &inflated))
-		return err_new(ERR_MISSING, "%s has no DWARF (stripped)", path);
+	err = slim_elf(dw->elf, &dw->slim, &inflated);
+	if (err && err->code == ERR_MISSING)
+		err = err_wrap(err, "%s", path);
+	TRY(err);
 	TRY(mem_charge(inflated));
 	dw->charged = inflated;
-	dw->dwarf = dwarf_begin_elf(dw->elf, DWARF_C_READ, NULL);
+	dw->slim_elf = elf_memory((char *)dw->slim.v, dw->slim.n);
+	if (!dw->slim_elf)
+		return err_new(ERR_FORMAT, "%s: %s", path, elf_errmsg(-1));
+	dw->dwarf = dwarf_begin_elf(dw->slim_elf, DWARF_C_READ, NULL);
 	if (!dw->dwarf)
 		return err_new(ERR_FORMAT, "%s: DWARF cannot be read: %s", path, dwarf_errmsg(-1));
 	return NULL;
@@ -114,8 +95,11 @@ void dw_close(struct dw *dw)
 		return;
 	if (dw->dwarf)
 		dwarf_end(dw->dwarf);
+	if (dw->slim_elf)
+		elf_end(dw->slim_elf);
 	if (dw->elf)
 		elf_end(dw->elf);
+	array_free(&dw->slim);
 	if (dw->fd >= 0)
 		close(dw->fd);
 	mem_discharge(dw->charged);
