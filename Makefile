@@ -6,6 +6,9 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 CC ?= gcc
 BUILD := build/$(MODE)
+ifeq ($(MODE),fuzz)
+CC := clang
+endif
 
 PACKAGES := libdw libelf jansson libprotobuf-c zlib
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wundef -Wvla \
@@ -13,8 +16,12 @@ WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wun
 CPPFLAGS += -D_GNU_SOURCE -Isrc -Ibuild/gen -include src/base/poison.h
 CFLAGS_release := -O2 -g -D_FORTIFY_SOURCE=2 -fstack-protector-strong
 CFLAGS_debug := -O0 -g
-CFLAGS_asan := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+CFLAGS_asan := -O1 -g -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all \
+	-fno-omit-frame-pointer
 LDFLAGS_asan := -fsanitize=address,undefined
+CFLAGS_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined,float-cast-overflow \
+	-fno-sanitize-recover=all -fno-omit-frame-pointer -Wno-format-nonliteral
+LDFLAGS_fuzz := -fsanitize=address,undefined,float-cast-overflow
 ALL_CFLAGS := -std=gnu11 $(WARNINGS) -fno-strict-aliasing $(CFLAGS_$(MODE)) $(CFLAGS)
 ifneq ($(WERROR)$(CI),)
 ALL_CFLAGS += -Werror
@@ -33,8 +40,11 @@ MAIN_OBJECT := $(BUILD)/cli/main.o
 UNIT_SOURCES := $(wildcard tests/unit/*.c)
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(UNIT_SOURCES))
 SUPPORT_OBJECTS := $(patsubst tests/support/%.c,$(BUILD)/tests/support/%.o,$(wildcard tests/support/*.c))
+# What damages cores, without cmocka.
+DAMAGE_OBJECTS := $(patsubst %,$(BUILD)/tests/support/%.o,memfile shipped)
 TORTURE_OBJECTS := $(BUILD)/tests/torture/cli_main.o \
 	$(patsubst tests/torture/%.c,$(BUILD)/tests/torture/%.o,$(wildcard tests/torture/*.c))
+FUZZ_TARGETS := $(filter-out entry replay,$(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c)))
 
 ifeq ($(V),0)
 say = @$(if $(findstring s,$(firstword -$(MAKEFLAGS))),:,printf '  %-6s %s\n' $(1) $(2));
@@ -46,7 +56,7 @@ endif
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all test unit golden golden-update live torture layouts layouts-check lint format install deb clean help
+.PHONY: all test unit golden golden-update live torture fuzz fuzz-replay layouts layouts-check lint format install deb clean help
 
 all: $(BUILD)/spanscope
 
@@ -87,8 +97,14 @@ $(BUILD)/tests/torture/cli_main.o: src/cli/main.c | build/.gitignore
 	$(call say,CC,$<)$(CC) $(CPPFLAGS) $(LIB_CFLAGS) $(ALL_CFLAGS) -Dmain=spanscope_main \
 		-Wno-missing-prototypes -MMD -MP -c -o $@ $<
 
-$(BUILD)/torture: $(TORTURE_OBJECTS) $(BUILD)/tests/support/memfile.o $(BUILD)/libspanscope.a
+$(BUILD)/torture: $(TORTURE_OBJECTS) $(DAMAGE_OBJECTS) $(BUILD)/libspanscope.a
 	$(call say,LINK,$@)$(CC) $(ALL_CFLAGS) $(LDFLAGS_$(MODE)) $(LDFLAGS) -pthread -o $@ $^ $(LIBS)
+
+$(BUILD)/fuzz-%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/entry.o $(DAMAGE_OBJECTS) $(BUILD)/libspanscope.a
+	$(call say,LINK,$@)$(CC) $(ALL_CFLAGS) $(LDFLAGS_$(MODE)) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(BUILD)/replay-%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/replay.o $(DAMAGE_OBJECTS) $(BUILD)/libspanscope.a
+	$(call say,LINK,$@)$(CC) $(ALL_CFLAGS) $(LDFLAGS_$(MODE)) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 # Everything below build/ is made: the folder hides itself from git.
 build/.gitignore:
@@ -116,8 +132,19 @@ torture: $(BUILD)/torture ## damage the shipped cores 100,000 times (best with M
 	$(Q)scripts/unpack-testdata build/testdata
 	$(Q)$(BUILD)/torture --jobs $$(nproc) $(TORTURE_ARGS) build/testdata
 
+fuzz: $(FUZZ_TARGETS:%=$(BUILD)/fuzz-%) ## fuzz targets, with MODE=fuzz; FUZZ_SECONDS=N runs each
+	$(Q)scripts/unpack-testdata build/testdata
+	$(Q)[ -z "$(FUZZ_SECONDS)" ] || tests/fuzz/run $(BUILD) $(FUZZ_SECONDS)
+
+fuzz-replay: $(FUZZ_TARGETS:%=$(BUILD)/replay-%) ## known inputs through the fuzz targets
+	$(Q)scripts/unpack-testdata build/testdata
+	$(Q)tests/fuzz/replay-all $(BUILD)
+
 $(BUILD)/gen-layouts: scripts/gen-layouts.c $(BUILD)/libspanscope.a
 	$(call say,LINK,$@)$(CC) $(CPPFLAGS) $(LIB_CFLAGS) $(ALL_CFLAGS) $(LDFLAGS_$(MODE)) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+bench: $(BUILD)/spanscope ## time and memory on a core of a 2.4 GB heap
+	$(Q)scripts/with-core-pattern tests/bench/bench.py --spanscope $(BUILD)/spanscope
 
 layouts: $(BUILD)/gen-layouts ## make the built-in layouts anew from the toolchains
 	$(Q)scripts/gen-layouts $(BUILD)
