@@ -161,6 +161,8 @@ format: ## reformat all C files
 install: $(BUILD)/spanscope ## install below PREFIX (/usr/local)
 	install -D -m 755 $(BUILD)/spanscope $(DESTDIR)$(PREFIX)/bin/spanscope
 	install -D -m 644 src/cli/spanscope.1 $(DESTDIR)$(PREFIX)/share/man/man1/spanscope.1
+	install -d $(DESTDIR)$(PREFIX)/share/spanscope/schema
+	install -m 644 src/schema/*.json $(DESTDIR)$(PREFIX)/share/spanscope/schema
 	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 	scripts/gen-completion >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/spanscope
 	chmod 644 $(DESTDIR)$(PREFIX)/share/bash-completion/completions/spanscope
