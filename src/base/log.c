@@ -18,9 +18,20 @@ enum log_level log_level(void)
 	return current_level;
 }
 
+/* Names out of a core may hold anything: a line stays a line, and no terminal is told what to do.
+ */
+static void clean(char *text)
+{
+	for (u8 *p = (u8 *)text; *p; p++)
+		if (*p < ' ' || *p == 0x7f || (*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0))
+			*p = '?';
+}
+
 static void log_line(const char *prefix, const char *fmt, va_list ap)
 {
 	char *text = xvasprintf(fmt, ap);
+
+	clean(text);
 
 	fprintf(stderr, "spanscope: %s%s\n", prefix, text);
 	free(text);

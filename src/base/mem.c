@@ -11,11 +11,11 @@ static u64 limit_bytes;
 void mem_die(void)
 {
 	static const char line[] = "spanscope: out of memory\n";
-	static const char raise[] = "spanscope: out of memory; raise --max-memory\n";
+	static const char advice[] = "spanscope: out of memory; raise --max-memory\n";
 
 	/* stdio may need memory itself. */
-	if (write(STDERR_FILENO, limit_bytes ? raise : line,
-		  (limit_bytes ? sizeof(raise) : sizeof(line)) - 1) < 0)
+	if (write(STDERR_FILENO, limit_bytes ? advice : line,
+		  (limit_bytes ? sizeof(advice) : sizeof(line)) - 1) < 0)
 		_exit(3);
 	_exit(3);
 }

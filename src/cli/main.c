@@ -109,6 +109,7 @@ static enum exit_status make_report(struct session *s, const struct opts *o)
 	snprintf(schema, sizeof(schema), "spanscope/%s/1", o->command->name);
 	doc_value(&doc, "schema", doc_string(schema));
 	err = o->command->run(&r);
+	warn_of_gaps(&s->diags); /* what the report itself found included */
 	if (!err) {
 		report_diagnostics(&doc, &snapshot);
 		err = doc_take_error(&doc);
@@ -125,12 +126,10 @@ static enum exit_status analyse(const struct opts *o)
 	struct err *err = session_open(s, o);
 	enum exit_status status;
 
-	if (err) {
+	if (err)
 		status = fail(err);
-	} else {
-		warn_of_gaps(&s->diags);
+	else
 		status = make_report(s, o);
-	}
 	log_verbose("own memory at most %llu KiB", (unsigned long long)(mem_peak() >> 10));
 	session_close(s);
 	free(s);

@@ -16,7 +16,7 @@ static struct err *add_list(const struct rt *rt, va_t slice, struct arenas *ret)
 		TRY(image_read(rt->im, s.ptr + 8 * i, &index, sizeof(index)));
 		a.base = index * GO_ARENA_BYTES + rt->dialect.arena_base_offset;
 		if (index >= GO_ARENA_COUNT || a.base >= GO_MAX_ADDR ||
-		    !image_u64(rt->im, ret->l2 + 8 * index, &a.meta)) {
+		    !image_u64(rt->im, ret->l2 + 8 * index, &a.meta) || !a.meta) {
 			diag(rt->d, DIAG_STRUCTURE, "arena number %llu makes no sense",
 			     (unsigned long long)i);
 			continue;
@@ -70,6 +70,15 @@ const struct heap_arena *arenas_find(const struct arenas *arenas, va_t va)
 			hi = mid;
 	}
 	return lo < arenas->v.n && arenas->v.v[lo].base <= va ? &arenas->v.v[lo] : NULL;
+}
+
+va_t arenas_end(const struct arenas *arenas, va_t va)
+{
+	const struct heap_arena *a = arenas_find(arenas, va);
+
+	for (; a && a < arenas->v.v + arenas->v.n && a->base <= va; a++)
+		va = a->base + GO_ARENA_BYTES;
+	return va;
 }
 
 /* Reads the metadata pointer of the arena at base; false when the map has none. */

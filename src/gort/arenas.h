@@ -24,6 +24,9 @@ struct err *arenas_add_spans(const struct rt *rt, struct arenas *arenas,
 /* The arena that contains va, or NULL. */
 const struct heap_arena *arenas_find(const struct arenas *arenas, va_t va);
 
+/* Where the arenas that lie at va and behind it without a gap end; va when it is in none. */
+va_t arenas_end(const struct arenas *arenas, va_t va);
+
 /* Whether the span that begins at va keeps its marks inside itself (Green Tea). */
 bool arenas_inline_marks(const struct rt *rt, const struct arenas *arenas, va_t va);
 

@@ -6,7 +6,7 @@ static struct err *read_heap(struct gort *gort)
 	const struct rt *rt = &gort->rt;
 
 	TRY(err_wrap(arenas_read(rt, &gort->arenas), "the list of arenas"));
-	TRY(err_wrap(pagealloc_read(rt, &gort->pagealloc), "the page allocator"));
+	TRY(err_wrap(pagealloc_read(rt, &gort->arenas, &gort->pagealloc), "the page allocator"));
 	TRY(err_wrap(procs_read(rt, &gort->procs), "the Ps"));
 	TRY(err_wrap(spans_read(rt, &gort->spans), "the spans"));
 	return arenas_add_spans(rt, &gort->arenas, &gort->spans);

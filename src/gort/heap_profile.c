@@ -56,6 +56,16 @@ static struct err *read_record(const struct rt *rt, va_t record, u64 size, u64 c
 	return NULL;
 }
 
+/* Counters of a damaged bucket may be anything, negative too. */
+static u64 scaled(u64 n, double scale)
+{
+	double v = (double)n * scale;
+
+	if (v >= (double)INT64_MAX)
+		return INT64_MAX;
+	return v > 0 ? (u64)v : 0;
+}
+
 static void add_scaled(struct heap_profile *p, const struct samples *s)
 {
 	double scale = 1;
@@ -65,8 +75,8 @@ static void add_scaled(struct heap_profile *p, const struct samples *s)
 	if (p->rate > 1)
 		scale = 1 / (1 - exp(-((double)s->bytes / (double)s->objects) / (double)p->rate));
 	p->sites++;
-	p->inuse_objects += (u64)((double)s->objects * scale);
-	p->inuse_bytes += (u64)((double)s->bytes * scale);
+	p->inuse_objects += scaled(s->objects, scale);
+	p->inuse_bytes += scaled(s->bytes, scale);
 }
 
 static struct err *walk(const struct rt *rt, u64 cycle, struct heap_profile *published,

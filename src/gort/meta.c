@@ -3,18 +3,26 @@
 #include "gort/list.h"
 #include "gort/rtget.h"
 
-struct err *meta_add(struct meta *meta, va_t lo, u64 bytes, enum meta_kind kind)
+/* No structure is smaller than a word: more of them than the core has words come from lists that
+ * lead into each other, and there is no end to them. */
+static struct err *add(struct meta *meta, va_t lo, u64 bytes, enum meta_kind kind, bool mapped)
 {
+	if (meta->left == 0)
+		return err_new(ERR_FORMAT, "its lists are damaged, and have no end");
+	meta->left--;
 	if (!lo || !bytes)
 		return NULL;
-	return array_push(&meta->v, (struct meta_range){{lo, va_plus(lo, bytes)}, kind, false});
+	return array_push(&meta->v, (struct meta_range){{lo, va_plus(lo, bytes)}, kind, mapped});
+}
+
+struct err *meta_add(struct meta *meta, va_t lo, u64 bytes, enum meta_kind kind)
+{
+	return add(meta, lo, bytes, kind, false);
 }
 
 struct err *meta_add_mapped(struct meta *meta, va_t lo, u64 bytes, enum meta_kind kind)
 {
-	if (!lo || !bytes)
-		return NULL;
-	return array_push(&meta->v, (struct meta_range){{lo, va_plus(lo, bytes)}, kind, true});
+	return add(meta, lo, bytes, kind, true);
 }
 
 /* The unused end of the chunk that a fixalloc carves its elements from. */
@@ -225,6 +233,7 @@ struct err *meta_find(const struct gort *gort, struct meta *ret)
 {
 	const struct rt *rt = &gort->rt;
 
+	ret->left = rt->im->core.size / sizeof(va_t);
 	TRY(survive(rt, find_mspans(gort, ret), "the allocator of mspans"));
 	TRY(survive(rt, find_mcaches(gort, ret), "the allocator of mcaches"));
 	TRY(survive(rt, find_heap_arenas(gort, ret), "the heapArenas"));

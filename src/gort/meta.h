@@ -28,6 +28,7 @@ struct meta_range {
 
 struct meta {
 	ARRAY(struct meta_range) v; /* no order; only those of META_PERSISTENT contain others */
+	u64 left;                   /* structures that may still be found */
 };
 
 struct err *meta_find(const struct gort *gort, struct meta *ret) ERR_RESULT;

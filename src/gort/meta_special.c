@@ -137,31 +137,34 @@ struct err *meta_find_queues(const struct rt *rt, struct meta *meta)
 	return NULL;
 }
 
-/* The buffers on one or more lists, whose heads are the words of a field. */
+/* The buffers on one or more lists, whose heads stand `stride` bytes apart in a field. */
 static struct err *add_trace_lists(const struct rt *rt, struct meta *meta, va_t base,
-				   enum rt_field heads)
+				   enum rt_field heads, u64 stride)
 {
-	for (u64 i = 0; rt_has(rt, heads) && i < rt_size(rt, heads) / sizeof(va_t); i++)
-		TRY(add_blocks(rt, meta, rt_addr(rt, base, heads) + i * sizeof(va_t),
+	for (u64 at = 0; rt_has(rt, heads) && stride && at < rt_size(rt, heads); at += stride)
+		TRY(add_blocks(rt, meta, rt_addr(rt, base, heads) + at,
 			       (u64)rt->slots[RT_TRACE_BUF_LINK].offset, rt_size(rt, RT_TRACE_BUF),
 			       META_TRACE));
 	return NULL;
 }
 
-/* A buffer is on one list at a time; queues keep {head, tail}, and both lead to buffers. */
+/* A buffer is on one list at a time. From 1.22 on there are two queues of full ones, {head, tail}
+ * each: the tail is the last buffer of its list. */
 struct err *meta_find_trace(const struct gort *gort, struct meta *meta)
 {
 	const struct rt *rt = &gort->rt;
+	const struct slot *full = &rt->slots[RT_TRACE_FULL];
+	const u64 word = sizeof(va_t);
 	va_t trace = rt->globals[RT_G_TRACE];
 
 	if (!trace || !rt_has(rt, RT_TRACE_BUF_LINK))
 		return NULL;
-	TRY(add_trace_lists(rt, meta, trace, RT_TRACE_READING));
-	TRY(add_trace_lists(rt, meta, trace, RT_TRACE_EMPTY));
-	TRY(add_trace_lists(rt, meta, trace, RT_TRACE_FULL));
+	TRY(add_trace_lists(rt, meta, trace, RT_TRACE_READING, word));
+	TRY(add_trace_lists(rt, meta, trace, RT_TRACE_EMPTY, word));
+	TRY(add_trace_lists(rt, meta, trace, RT_TRACE_FULL, full->size / MAX(full->count, 1)));
 	for (size_t i = 0; i < gort->procs.v.n; i++)
-		TRY(add_trace_lists(rt, meta, gort->procs.v.v[i].p, RT_P_TRACE_BUF));
+		TRY(add_trace_lists(rt, meta, gort->procs.v.v[i].p, RT_P_TRACE_BUF, word));
 	for (size_t i = 0; i < gort->ms.v.n; i++)
-		TRY(add_trace_lists(rt, meta, gort->ms.v.v[i].m, RT_M_TRACE_BUF));
+		TRY(add_trace_lists(rt, meta, gort->ms.v.v[i].m, RT_M_TRACE_BUF, word));
 	return NULL;
 }

@@ -48,6 +48,8 @@ static struct err *read_machine(const struct rt *rt, va_t m, struct machine *ret
 	return NULL;
 }
 
+#define MAX_MACHINES 65536 /* runtime/debug.SetMaxThreads allows 10000 unless told otherwise */
+
 static struct err *read_list(const struct rt *rt, va_t head, enum rt_field link,
 			     struct machines *ret)
 {
@@ -60,7 +62,7 @@ static struct err *read_list(const struct rt *rt, va_t head, enum rt_field link,
 		struct machine machine;
 		struct err *err;
 
-		if (!list_guard_step(&guard, m)) {
+		if (!list_guard_step(&guard, m) || ret->v.n >= MAX_MACHINES) {
 			diag(rt->d, DIAG_LIST, "a list of Ms runs in a circle");
 			return NULL;
 		}
@@ -91,11 +93,16 @@ struct err *machines_read(const struct rt *rt, struct machines *ret)
 	return NULL;
 }
 
+#define SIGNAL_FRAMES_MAX ((u64)1 << 20) /* a gsignal stack is 32 KiB; C's may be larger */
+
 /* The stack pointer that a signal interrupted: the kernel left a ucontext on the signal stack,
  * known by the stack_t in it that describes this very stack. */
 static bool interrupted_sp(const struct rt *rt, struct range signal_stack, va_t from, va_t *ret)
 {
-	for (va_t va = align_up(from, 8); va + UC_RSP + 8 <= signal_stack.hi; va += 8) {
+	va_t end = MIN(signal_stack.hi,
+		       MIN(image_dumped_end(rt->im, from), va_plus(from, SIGNAL_FRAMES_MAX)));
+
+	for (va_t va = align_up(from, 8); va < end && end - va >= UC_RSP + 8; va += 8) {
 		u64 base, size;
 
 		if (image_u64(rt->im, va, &base) && base == signal_stack.lo &&

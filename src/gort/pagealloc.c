@@ -8,7 +8,7 @@
  *     0     1        -           free, released
  *     1     -     cache bit      free; released when the P's own scav bit says so
  *     1     1        -           random padding at the heap's start (1.26): counted as released
- *     1     0        -           a span has it
+ *     1     0        -           a span has it, or a thread holds it at this instant: free
  */
 #include "gort/pagealloc.h"
 
@@ -19,9 +19,24 @@
 #define MAX_RANGES ((u64)1 << 22)
 #define WORDS (GO_CHUNK_PAGES / 64)
 
-struct err *pagealloc_read(const struct rt *rt, struct pagealloc *ret)
+/* Adds the range, as far as there are arenas for it. */
+static struct err *add_range(const struct rt *rt, const struct arenas *arenas, struct range r,
+			     struct pagealloc *ret)
 {
-	va_t mheap = rt->globals[RT_G_MHEAP], end = 0;
+	va_t end = ret->in_use.n ? ret->in_use.v[ret->in_use.n - 1].hi : 0;
+	va_t arena_end = arenas_end(arenas, r.lo);
+
+	if (r.hi > arena_end || r.lo < end || r.hi <= r.lo || r.hi > GO_MAX_ADDR)
+		diag(rt->d, DIAG_STRUCTURE, "the heap's address range 0x%llx-0x%llx makes no sense",
+		     (unsigned long long)r.lo, (unsigned long long)r.hi);
+	r.lo = MAX(r.lo, end);
+	r.hi = MIN(r.hi, arena_end);
+	return r.lo < r.hi ? array_push(&ret->in_use, r) : NULL;
+}
+
+struct err *pagealloc_read(const struct rt *rt, const struct arenas *arenas, struct pagealloc *ret)
+{
+	va_t mheap = rt->globals[RT_G_MHEAP];
 	struct go_slice s;
 
 	TRY(rt_slice(rt, rt_addr(rt, mheap, RT_MHEAP_IN_USE_RANGES), MAX_RANGES, &s));
@@ -34,21 +49,15 @@ struct err *pagealloc_read(const struct rt *rt, struct pagealloc *ret)
 		/* The field is an offAddr, the address itself. Chunks are whole. */
 		r.lo = align_down(r.lo, GO_CHUNK_BYTES);
 		r.hi = align_up(r.hi, GO_CHUNK_BYTES);
-		if (r.lo < end || r.hi <= r.lo || r.hi > GO_MAX_ADDR) {
-			diag(rt->d, DIAG_STRUCTURE, "address range %llu of the heap makes no sense",
-			     (unsigned long long)i);
-			continue;
-		}
-		end = r.hi;
-		TRY(array_push(&ret->in_use, r));
+		TRY(add_range(rt, arenas, r, ret));
 	}
 	return NULL;
 }
 
 void free_walk_begin(struct free_walk *w, const struct rt *rt, const struct pagealloc *pa,
-		     const struct procs *procs)
+		     const struct procs *procs, const struct spans *spans)
 {
-	*w = (struct free_walk){.rt = rt, .pa = pa, .procs = procs};
+	*w = (struct free_walk){.rt = rt, .pa = pa, .procs = procs, .spans = spans};
 	if (pa->in_use.n)
 		w->chunk = pa->in_use.v[0].lo;
 }
@@ -64,6 +73,32 @@ static void overlay_caches(struct free_walk *w)
 		w->free[word] |= p->cache_free;
 		w->released[word] |= p->cache_released;
 	}
+}
+
+/* Pages that no span has. Spans that could not be read must not pass for free ones: then nothing
+ * is added. Spans are sorted, so each is looked at once, or once more for each chunk it spans. */
+static void overlay_unowned(struct free_walk *w)
+{
+	const struct spans *spans = w->spans;
+	va_t end = w->base + GO_CHUNK_BYTES;
+	u64 owned[WORDS] = {0};
+
+	if (!spans || spans->bad_count)
+		return;
+	for (; w->span < spans->v.n && spans->v.v[w->span].start < end; w->span++) {
+		const struct span *s = &spans->v.v[w->span];
+
+		for (va_t va = MAX(s->start, w->base); va < MIN(span_end(s), end);
+		     va += GO_PAGE_BYTES) {
+			u64 page = (va - w->base) / GO_PAGE_BYTES;
+
+			owned[page / 64] |= (u64)1 << page % 64;
+		}
+		if (span_end(s) > end)
+			break;
+	}
+	for (int i = 0; i < WORDS; i++)
+		w->free[i] |= ~owned[i];
 }
 
 static struct err *load_chunk(struct free_walk *w, va_t base)
@@ -90,6 +125,7 @@ static struct err *load_chunk(struct free_walk *w, va_t base)
 		w->released[i] = scavenged[i];
 	}
 	overlay_caches(w);
+	overlay_unowned(w);
 	w->loaded = true;
 	return NULL;
 }

@@ -3,14 +3,16 @@
 #ifndef GORT_PAGEALLOC_H
 #define GORT_PAGEALLOC_H
 
+#include "gort/arenas.h"
 #include "gort/procs.h"
-#include "gort/rt.h"
 
 struct pagealloc {
 	ARRAY(struct range) in_use; /* address ranges that have chunks, ascending */
 };
 
-struct err *pagealloc_read(const struct rt *rt, struct pagealloc *ret) ERR_RESULT;
+/* Ranges that reach beyond the arenas are cut, with a diagnostic. */
+struct err *pagealloc_read(const struct rt *rt, const struct arenas *arenas,
+			   struct pagealloc *ret) ERR_RESULT;
 
 /* Free pages of one kind, within one chunk. */
 struct free_run {
@@ -23,7 +25,8 @@ struct free_walk {
 	const struct rt *rt;
 	const struct pagealloc *pa;
 	const struct procs *procs;
-	size_t range;
+	const struct spans *spans;
+	size_t range, span;
 	va_t chunk; /* next chunk to load */
 	va_t base;  /* of the loaded one */
 	unsigned page;
@@ -31,8 +34,10 @@ struct free_walk {
 	u64 free[GO_CHUNK_PAGES / 64], released[GO_CHUNK_PAGES / 64];
 };
 
+/* With spans, the pages that are allocated but in no span count as free, as the runtime has them:
+ * a thread was stopped while it gave them to a span, or while it released them. */
 void free_walk_begin(struct free_walk *w, const struct rt *rt, const struct pagealloc *pa,
-		     const struct procs *procs);
+		     const struct procs *procs, const struct spans *spans);
 bool free_walk_next(struct free_walk *w, struct free_run *ret);
 
 #endif

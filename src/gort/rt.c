@@ -162,6 +162,8 @@ static struct err *read_state(struct rt *rt)
 	u64 sweepgen;
 
 	TRY(image_read(rt->im, rt->globals[RT_G_GCPHASE], &rt->gcphase, sizeof(rt->gcphase)));
+	if (rt->gcphase > GC_MARK_TERMINATION)
+		diag(rt->d, DIAG_STRUCTURE, "gcphase is %u", rt->gcphase);
 	TRY(rt_u(rt, rt->globals[RT_G_MHEAP], RT_MHEAP_SWEEPGEN, &sweepgen));
 	rt->sweepgen = (u32)sweepgen;
 	return read_size_classes(rt);

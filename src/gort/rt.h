@@ -18,7 +18,9 @@ enum rt_global {
 	RT_GLOBAL_COUNT,
 };
 
-#define GC_OFF 0 /* runtime.gcphase: _GCoff, _GCmark, _GCmarktermination (mgc.go) */
+/* runtime.gcphase (mgc.go): _GCoff, then _GCmark, _GCmarktermination */
+#define GC_OFF 0
+#define GC_MARK_TERMINATION 2
 
 struct rt {
 	const struct image *im;

@@ -77,12 +77,14 @@ static struct err *read_span(const struct rt *rt, va_t mspan, struct spans *ret)
 	if (!rec) {
 		diag(rt->d, DIAG_SPAN, "the record at 0x%llx is not in the core",
 		     (unsigned long long)mspan);
+		ret->bad_count++;
 		return NULL;
 	}
 	TRY(add_record(ret, mspan, rt_size(rt, RT_MSPAN)));
 	if (!decode_span(rt, rec, mspan, &s)) {
 		diag(rt->d, DIAG_SPAN, "the record at 0x%llx makes no sense",
 		     (unsigned long long)mspan);
+		ret->bad_count++;
 		return NULL;
 	}
 	if (s.state == SPAN_DEAD)

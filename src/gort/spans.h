@@ -31,6 +31,7 @@ struct spans {
 	ARRAY(struct span) v;
 	ARRAY(struct range) records; /* where the mspans lie, neighbours joined */
 	u64 record_count;            /* all mspans, dead ones included */
+	u64 bad_count;               /* those that were left out */
 	ARRAY(va_t) parked;          /* starts of dead ones, kept for freed user arena chunks */
 };
 

@@ -53,7 +53,7 @@ struct err *verify_pages(const struct gort *gort, struct verification *v)
 	va_t pos = gort->pagealloc.in_use.n ? gort->pagealloc.in_use.v[0].lo : 0;
 	bool more;
 
-	free_walk_begin(&walk, &gort->rt, &gort->pagealloc, &gort->procs);
+	free_walk_begin(&walk, &gort->rt, &gort->pagealloc, &gort->procs, NULL);
 	do {
 		more = free_walk_next(&walk, &run);
 		/* Up to the next free page, all pages of the ranges have to be in spans. */
@@ -139,9 +139,11 @@ static struct err *large_stacks(const struct gort *gort, u64 *sum)
 
 		if (!image_u64(rt->im, lists + i * rt_size(rt, RT_STACK_LARGE_LIST) + first, &node))
 			return err_fault();
-		while (node && list_guard_step(&guard, node)) {
+		while (node) {
 			u64 npages;
 
+			if (!list_guard_step(&guard, node))
+				return err_new(ERR_FORMAT, "a list of free stacks runs in a circle");
 			TRY(rt_u(rt, node, RT_MSPAN_NPAGES, &npages));
 			*sum += npages * GO_PAGE_BYTES;
 			TRY(rt_u(rt, node, RT_MSPAN_NEXT, &node));

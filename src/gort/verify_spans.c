@@ -69,7 +69,10 @@ static struct err *gcbits_arenas(const struct rt *rt, va_t *arenas, size_t max, 
 		u64 arena;
 
 		TRY(rt_u(rt, rt->globals[RT_G_GCBITS_ARENAS], heads[i], &arena));
-		while (arena && *n < max && list_guard_step(&guard, arena)) {
+		while (arena && *n < max) {
+			if (!list_guard_step(&guard, arena))
+				return err_new(ERR_FORMAT,
+					       "a list of gcBits arenas runs in a circle");
 			arenas[(*n)++] = arena;
 			TRY(rt_u(rt, arena, RT_GCBITS_ARENA_NEXT, &arena));
 		}

@@ -34,7 +34,7 @@ static void walk_pages(const struct gort *gort, struct walk *w)
 	struct free_walk walk;
 	struct free_run run;
 
-	free_walk_begin(&walk, &gort->rt, &gort->pagealloc, &gort->procs);
+	free_walk_begin(&walk, &gort->rt, &gort->pagealloc, &gort->procs, &gort->spans);
 	while (free_walk_next(&walk, &run)) {
 		w->heap_idle += run.hi - run.lo;
 		if (run.released)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define HEADER_MAX_BYTES ((u64)64 << 10)
+#define EXE_MAX_PHDRS 1024 /* linkers write a dozen; some loops here go over all for each */
 
 const char *exe_match_name(enum exe_match match)
 {
@@ -89,7 +90,7 @@ bool binary_phdr(const struct binary *bin, const struct image *im, u64 i, Elf64_
 		err_free(err);
 		return false;
 	}
-	return i < elf_phdr_count(e, &eh) && elf_phdr(e, &eh, i, ret);
+	return i < MIN(elf_phdr_count(e, &eh), EXE_MAX_PHDRS) && elf_phdr(e, &eh, i, ret);
 }
 
 /* Whether every file-backed segment of the executable is mapped where it should be. */
@@ -141,9 +142,45 @@ static enum exe_match match_file(const struct image *im, const struct binary *bi
 		return EXE_GNU_BUILD_ID;
 	if (!*core_ids.go && !*core_ids.gnu && segments_fit(im, e, &eh, bias))
 		return EXE_PATH;
-	*why = xasprintf("%s has build id %s, the core's executable has %s", f->path,
-			 id_text(&file_ids), id_text(&core_ids));
+	*why = xasprintf("%s has %s%s, the core's executable has %s", f->path,
+			 *file_ids.go || *file_ids.gnu ? "build id " : "", id_text(&file_ids),
+			 id_text(&core_ids));
 	return EXE_NONE;
+}
+
+/* Where a file's header is in a process, if that does not depend on the process. */
+static va_t fixed_header(struct elf_bytes e)
+{
+	Elf64_Ehdr eh;
+	Elf64_Phdr ph;
+	struct err *err = elf_header(e, &eh);
+
+	if (err) {
+		err_free(err);
+		return 0;
+	}
+	for (u64 i = 0; eh.e_type == ET_EXEC && elf_phdr(e, &eh, i, &ph); i++)
+		if (ph.p_type == PT_LOAD && ph.p_offset == 0)
+			return ph.p_vaddr;
+	return 0;
+}
+
+/* Whether the executable's header in the core says which build it is. */
+static bool core_shows_id(const struct image *im, va_t header)
+{
+	struct elf_ids ids;
+
+	elf_build_ids(header_bytes(im, header), &ids);
+	return *ids.go || *ids.gnu;
+}
+
+/* A core without its notes does not say where the executable was: look where this one has to be. */
+static void guess_header(struct binary *bin, const struct image *im, struct elf_bytes e)
+{
+	va_t header = fixed_header(e);
+
+	if (!bin->header && core_shows_id(im, header))
+		bin->header = header;
 }
 
 /* Takes the file when it matches; NULL and *why set when it is another build. */
@@ -154,6 +191,7 @@ static struct err *try_file(struct binary *bin, const struct image *im, const ch
 	va_t bias;
 
 	TRY(os_file_open(path, &f));
+	guess_header(bin, im, (struct elf_bytes){f.data, f.size});
 	bias = bias_of(im, bin, (struct elf_bytes){f.data, f.size});
 	bin->match = match_file(im, bin, &f, bias, why);
 	if (bin->match == EXE_NONE) {
@@ -221,7 +259,11 @@ struct err *binary_find(struct binary *bin, const struct image *im,
 		return NULL;
 	}
 	err = try_file(bin, im, opt->given, d, &why);
-	if (!err && why)
+	/* Nobody can tell whether it is the right one for a core that has lost its beginning or
+	 * end. */
+	if (!err && why && im->truncated && !core_shows_id(im, bin->header))
+		diag(d, DIAG_NO_EXE, "%s", why);
+	else if (!err && why)
 		err = err_new(ERR_USAGE, "%s", why);
 	else if (err)
 		err->code = ERR_USAGE;

@@ -23,7 +23,8 @@ struct binary_options {
 };
 
 /* Looks for the executable. A given one that is another build is ERR_USAGE with both ids; a
- * found one is named in a diagnostic and left. No executable is no error. */
+ * found one, or one given for a core too short to show an id, is named in a diagnostic and left.
+ * No executable is no error. */
 struct err *binary_find(struct binary *bin, const struct image *im,
 			const struct binary_options *opt, struct diags *d) ERR_RESULT;
 void binary_close(struct binary *bin);

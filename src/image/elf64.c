@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#define MAX_NOTE_HEADERS 64 /* of an executable; linkers write three at most */
+
 /* Owner "Go", type 4: the linker's build id (cmd/link/internal/ld/elf.go, all releases). */
 #define NT_GO_BUILD_ID 4
 
@@ -99,6 +101,7 @@ void elf_build_ids(struct elf_bytes e, struct elf_ids *ret)
 	Elf64_Ehdr eh;
 	Elf64_Phdr ph;
 	struct err *err = elf_header(e, &eh);
+	unsigned notes = 0;
 
 	*ret = (struct elf_ids){{0}, {0}};
 	if (err) {
@@ -106,6 +109,6 @@ void elf_build_ids(struct elf_bytes e, struct elf_ids *ret)
 		return;
 	}
 	for (u64 i = 0; i < elf_phdr_count(e, &eh) && elf_phdr(e, &eh, i, &ph); i++)
-		if (ph.p_type == PT_NOTE && ph.p_offset <= e.size)
+		if (ph.p_type == PT_NOTE && ph.p_offset <= e.size && notes++ < MAX_NOTE_HEADERS)
 			read_ids(e, ph.p_offset, va_plus(ph.p_offset, ph.p_filesz), ret);
 }

@@ -109,6 +109,29 @@ static void remove_overlaps(struct image *im, struct diags *d)
 	im->segs.n = kept;
 }
 
+/* Damaged headers may promise the same bytes of the file for thousands of loads, which nobody could
+ * read to the end: all together get a few times what there is. */
+static void limit_sharing(struct image *im, struct diags *d)
+{
+	const u64 most = 8;
+	u64 left;
+
+	if (__builtin_mul_overflow(im->core.size, most, &left))
+		left = UINT64_MAX;
+	for (size_t i = 0; i < im->segs.n; i++) {
+		struct segment *seg = &im->segs.v[i];
+		u64 cut = seg->file_bytes - MIN(seg->file_bytes, left);
+
+		if (cut)
+			diag(d, DIAG_SEGMENT,
+			     "load at 0x%llx has bytes of the file that others have",
+			     (unsigned long long)seg->lo);
+		seg->file_bytes -= cut;
+		seg->lost_bytes += cut;
+		left -= seg->file_bytes;
+	}
+}
+
 static enum core_kind kind_by_layout(const Elf64_Ehdr *eh, const Elf64_Phdr *first, u64 phdr_count,
 				     u64 last_load, bool aligned)
 {
@@ -179,6 +202,7 @@ struct err *elfcore_read(struct image *im, struct diags *d, struct note_range *n
 		     (unsigned long long)im->core.size, (unsigned long long)im->expected_bytes);
 	}
 	remove_overlaps(im, d);
+	limit_sharing(im, d);
 	if (im->segs.n == 0)
 		return err_new(ERR_FORMAT, "a core without memory");
 	im->kind = kind_by_layout(&eh, &scan.first, count, scan.last_load, scan.aligned);

@@ -25,8 +25,9 @@ struct segment {
 struct mapped_file {
 	const char *path; /* as in the note, without " (deleted)" */
 	bool deleted;
-	bool shm;  /* memfd, /dev/shm, SysV, shared anonymous: memory without a file */
-	bool code; /* mapped executable somewhere, or an ELF file */
+	bool shm;          /* memfd, /dev/shm, SysV, shared anonymous: memory without a file */
+	bool code;         /* mapped executable somewhere, or an ELF file */
+	bool private_data; /* pages behind its first are in the core */
 	bool opened, proved;
 	struct os_file file; /* valid when proved: the bytes that were mapped */
 };

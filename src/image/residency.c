@@ -333,19 +333,15 @@ void residency_set_file(struct image *im, int file, const char *path)
 	err_free(err);
 }
 
-static bool has_private_data(const struct image *im, int file)
+static void find_private_data(struct image *im)
 {
 	for (size_t i = 0; i < im->vmas.n; i++) {
 		const struct vma *v = &im->vmas.v[i];
-		const struct segment *seg;
+		const struct segment *seg = v->in_core ? image_segment(im, v->lo) : NULL;
 
-		if (v->file != file || !v->in_core || v->offset == 0)
-			continue;
-		seg = image_segment(im, v->lo);
-		if (seg && seg->file_bytes)
-			return true;
+		if (v->file >= 0 && v->offset != 0 && seg && seg->file_bytes)
+			im->files.v[v->file].private_data = true;
 	}
-	return false;
 }
 
 /* Opens the files whose private pages are in the core. Not more than there are descriptors. */
@@ -354,11 +350,12 @@ static void prove_files(struct image *im, struct diags *d)
 	const size_t max_files = 512;
 	size_t opened = 0;
 
+	find_private_data(im);
 	for (size_t i = 0; i < im->vmas.n && opened < max_files; i++) {
 		const struct vma *v = &im->vmas.v[i];
+		const struct mapped_file *f = v->kind == VMA_FILE ? &im->files.v[v->file] : NULL;
 
-		if (v->kind != VMA_FILE || v->offset != 0 || !im->files.v[v->file].code ||
-		    im->files.v[v->file].opened || !has_private_data(im, v->file))
+		if (!f || v->offset != 0 || !f->code || f->opened || !f->private_data)
 			continue;
 		prove_file(im, v, d);
 		opened++;

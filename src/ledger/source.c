@@ -20,7 +20,8 @@ struct err *source_init(struct source *s, struct ledger *l, enum ledger_level le
 		qsort(l->claims[level].v, l->claims[level].n, sizeof(*l->claims[level].v),
 		      by_address);
 	if (level == LEVEL_PAGES && l->gort)
-		free_walk_begin(&s->walk, &l->gort->rt, &l->gort->pagealloc, &l->gort->procs);
+		free_walk_begin(&s->walk, &l->gort->rt, &l->gort->pagealloc, &l->gort->procs,
+				&l->gort->spans);
 	return NULL;
 }
 

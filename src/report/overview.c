@@ -254,7 +254,7 @@ static void doubt_profile(const struct report *r, const struct pprof_heap *p)
 		diag(r->diags, DIAG_PROFILE_BUILD, "%s has build id %s, the core's executable %s",
 		     r->options.heap_profile, p->build_id, ids.gnu);
 	/* The core was written between its last GC and the time of its file. */
-	if (p->time_ns && ((gc && p->time_ns < gc - HOUR_NS) || p->time_ns > written + HOUR_NS))
+	if (p->time_ns && ((gc > 0 && p->time_ns < gc - HOUR_NS) || p->time_ns > written + HOUR_NS))
 		diag(r->diags, DIAG_PROFILE_TIME, "%s", r->options.heap_profile);
 }
 

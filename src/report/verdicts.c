@@ -250,9 +250,10 @@ static void judge_anonymous(const struct facts *f, struct verdict *v)
 static u64 zero_pages(const struct image *im, const struct span *s)
 {
 	static const u8 zeros[4096];
+	va_t end = MIN(span_end(s), image_dumped_end(im, s->start));
 	u64 sum = 0;
 
-	for (va_t va = s->start; va < span_end(s); va += sizeof(zeros)) {
+	for (va_t va = s->start; va < end; va += sizeof(zeros)) {
 		u64 kinds[PAGE_KIND_COUNT] = {0};
 		const u8 *page = image_view(im, va, sizeof(zeros));
 

@@ -90,9 +90,12 @@ size_t waterfall_steps(const struct snapshot *s, const u64 *shown, u64 rss,
 	size_t n = 0;
 
 	if (shown) {
-		add(steps, &n, "pprof", "what `go tool pprof -inuse_space` shows", (i64)*shown);
+		/* A damaged core or profile may have any figure; the difference has to fit. */
+		i64 pprof = (i64)MIN(*shown, INT64_MAX / 2);
+
+		add(steps, &n, "pprof", "what `go tool pprof -inuse_space` shows", pprof);
 		add(steps, &n, "sampling", "what its sampling misses of the live objects",
-		    live - (i64)*shown);
+		    live - pprof);
 	} else {
 		add(steps, &n, "live", "objects that the last GC found reachable (HeapAlloc)",
 		    live);

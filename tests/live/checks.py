@@ -45,6 +45,14 @@ def memstats(document, truth, frozen):
                    f" counter {check['counter']}")
 
 
+def verify(document):
+    if not document["checks"]:
+        yield "verify: no checks"
+    for check in document["checks"]:
+        if check["ok"] is not True:
+            yield f"verify {check['name']}: {check['detail']}"
+
+
 def same_memstats(stats, truth):
     for name in MEMSTATS_MAIN:
         if stats.get(name) != truth[name]:

@@ -281,6 +281,8 @@ def check_spanscope(tool, target, dump, known):
     yield from guarded(lambda: program.check(known, tool.classes(), dump))
     yield from guarded(lambda: checks.overview(tool.json("overview")))
     yield from guarded(lambda: checks.text(tool.output()))
+    if program.frozen:
+        yield from guarded(lambda: checks.verify(tool.json("verify")))
     if dump == "kernel":
         record = tool.core.with_name("process")
         yield from guarded(lambda: residency.check(record, tool.core, tool.json("vmas")))

@@ -119,7 +119,7 @@ def is_unswept(tool, truth):
 
 def is_balanced(tool, truth):
     """A thread that is stopped while it takes pages for a span, or gives them back, leaves them
-    counted on one side only: one core in thirty."""
+    counted on one side only: one core in a hundred."""
     return not list(checks.memstats(tool.json("memstats"), truth, frozen=False))
 
 

@@ -67,7 +67,7 @@ static void run_head(struct bench *b, struct trial *t)
 	memfile_undo(&b->file, &change);
 }
 
-const struct part part_head = {.name = "head", .full = 20000, .sample = 300, .run = run_head};
+const struct part part_head = {.name = "head", .full = 5000, .sample = 100, .run = run_head};
 
 /* Half of the cuts are where headers, notes and the executable's data are. */
 static u64 cut_place(struct trial *t, const struct bench *b)
@@ -101,7 +101,7 @@ static void run_cut(struct bench *b, struct trial *t)
 	memfile_copy(&b->file, b->core);
 }
 
-const struct part part_cut = {.name = "cut", .full = 1000, .sample = 40, .run = run_cut};
+const struct part part_cut = {.name = "cut", .full = 1000, .sample = 16, .run = run_cut};
 
 /* The core ends while it is read: a line and status 3, or a result if it came too late. */
 struct shortener {
@@ -152,44 +152,45 @@ static void shrink_when_open(struct bench *b, struct trial *t)
 static void run_shrink(struct bench *b, struct trial *t)
 {
 	bool open = t->number % 2;
-	char text[STDERR_TEXT];
 	int status;
 
 	trial_what(t, "shrinks %s", open ? "when it is open" : "after a while");
-	status = run_child(b, t, open ? shrink_when_open : shrink_some_time, text);
-	if (open && (status != 3 || !strstr(text, "became shorter")))
-		trial_fail(t, "status %d: %s", status, text);
+	status = run_child(b, t, open ? shrink_when_open : shrink_some_time);
+	if (open && (status != 3 || !strstr(b->text, "became shorter")))
+		trial_fail(t, "status %d: %s", status, b->text);
 	memfile_free(&b->file);
 	memfile_copy(&b->file, b->core);
 }
 
-const struct part part_shrink = {.name = "shrink", .full = 200, .sample = 10, .run = run_shrink};
+const struct part part_shrink = {.name = "shrink", .full = 200, .sample = 6, .run = run_shrink};
 
 /* Budgets from 64 KiB up to what is always enough, for each command. */
-#define BUDGET_STEP_KIB 48
-#define BUDGET_STEPS 160
+#define BUDGET_STEP_KIB 96
+#define BUDGET_STEPS 80
 
 static void run_budget_child(struct bench *b, struct trial *t)
 {
 	char limit[40];
 	const char *more[] = {"--exe", b->exe, limit, NULL};
 	u64 place = t->number * 4001 % (variant_count * BUDGET_STEPS);
+	u64 kib = 64 + place / variant_count * BUDGET_STEP_KIB;
 
-	snprintf(limit, sizeof(limit), "--max-memory=%lluK",
-		 (unsigned long long)(64 + place / variant_count * BUDGET_STEP_KIB));
+	snprintf(limit, sizeof(limit), "--max-memory=%lluK", (unsigned long long)kib);
 	exit(call_program(b, t, &variants[place % variant_count], more));
 }
 
-static void run_budget(struct bench *b, struct trial *t)
+void check_limit(struct trial *t, int status, const char *text)
 {
-	char text[STDERR_TEXT];
-	int status = run_child(b, t, run_budget_child, text);
-
 	if (status == 3 && !strstr(text, "raise --max-memory"))
 		trial_fail(t, "status 3, but: %s", text);
 	else if (status != 0 && status != 3)
 		trial_fail(t, "status %d", status);
 }
 
+static void run_budget(struct bench *b, struct trial *t)
+{
+	check_limit(t, run_child(b, t, run_budget_child), b->text);
+}
+
 const struct part part_budget = {
-	.name = "budget", .full = 27 * BUDGET_STEPS, .sample = 60, .run = run_budget};
+	.name = "budget", .full = 27 * BUDGET_STEPS, .sample = 24, .run = run_budget};

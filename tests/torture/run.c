@@ -104,19 +104,17 @@ int run_program(struct bench *b, struct trial *t, const struct variant *v, const
 {
 	u64 charged = mem_used();
 	int status = call_program(b, t, v, more);
-	char text[STDERR_TEXT];
 
-	take_stderr(b, text, sizeof(text));
-	check_stderr(t, status, text);
-	if (status == 4 && !*text && strcmp(v->words[0], "verify") != 0)
+	take_stderr(b, b->text, sizeof(b->text));
+	check_stderr(t, status, b->text);
+	if (status == 4 && !*b->text && strcmp(v->words[0], "verify") != 0)
 		trial_fail(t, "status 4 without a warning");
 	if (mem_used() != charged)
 		trial_fail(t, "%lld bytes are still charged", (long long)(mem_used() - charged));
 	return status;
 }
 
-int run_child(struct bench *b, struct trial *t, void (*child)(struct bench *b, struct trial *t),
-	      char text[static STDERR_TEXT])
+int run_child(struct bench *b, struct trial *t, void (*child)(struct bench *b, struct trial *t))
 {
 	int status;
 	pid_t pid;
@@ -129,11 +127,11 @@ int run_child(struct bench *b, struct trial *t, void (*child)(struct bench *b, s
 	}
 	if (pid < 0 || waitpid(pid, &status, 0) != pid)
 		abort();
-	take_stderr(b, text, STDERR_TEXT);
+	take_stderr(b, b->text, sizeof(b->text));
 	if (!WIFEXITED(status)) {
-		trial_fail(t, "signal %d: %.300s", WTERMSIG(status), text);
+		trial_fail(t, "signal %d: %.300s", WTERMSIG(status), b->text);
 		return -1;
 	}
-	check_stderr(t, WEXITSTATUS(status), text);
+	check_stderr(t, WEXITSTATUS(status), b->text);
 	return WEXITSTATUS(status);
 }

@@ -17,11 +17,14 @@ struct trial {
 	char failure[TRIAL_TEXT]; /* what is wrong with what came out; "" when nothing is */
 };
 
+#define STDERR_TEXT 4096
+
 /* One shipped core in a worker. */
 struct bench {
 	const char *core, *exe; /* paths of the untouched files */
 	struct memfile file;    /* the copy that is damaged */
 	int stderr_fd;          /* where this process's stderr goes: a file */
+	char text[STDERR_TEXT]; /* what a child wrote there */
 	void *own;              /* the part's */
 };
 
@@ -33,7 +36,8 @@ struct part {
 	void (*run)(struct bench *b, struct trial *t);
 };
 
-extern const struct part part_flip, part_whole, part_head, part_cut, part_shrink, part_budget;
+extern const struct part part_flip, part_whole, part_head, part_cut, part_shrink, part_limit,
+	part_budget;
 
 /* The next number of a trial's generator; and one below n. */
 u64 trial_random(struct trial *t);
@@ -64,12 +68,12 @@ int call_program(struct bench *b, struct trial *t, const struct variant *v,
  * and 3, warnings for 4, nothing for 0 and 1. */
 int run_program(struct bench *b, struct trial *t, const struct variant *v, const char *const *more);
 
-#define STDERR_TEXT 4096
+/* Runs the function, which exits, in a process of its own, with the same checks. The status; what
+ * it wrote to stderr is in b->text. */
+int run_child(struct bench *b, struct trial *t, void (*child)(struct bench *b, struct trial *t));
 
-/* Runs the function, which exits, in a process of its own, with the same checks. The status, and
- * what it wrote to stderr. */
-int run_child(struct bench *b, struct trial *t, void (*child)(struct bench *b, struct trial *t),
-	      char text[static STDERR_TEXT]);
+/* Under a budget there is either a result or status 3 and a line that names the way out. */
+void check_limit(struct trial *t, int status, const char *text);
 
 /* What a status has to come with on stderr, of which `text` is all. */
 void check_stderr(struct trial *t, int status, const char *text);

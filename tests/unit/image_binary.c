@@ -65,7 +65,7 @@ static const struct {
 	 "build id " GNU_HEX ", the core's executable has fffefdfcfbfaf9f8"},
 	{"a/b", NULL, NULL, gnu_id, EXE_NONE,
 	 "build id " GNU_HEX ", the core's executable has a/b"},
-	{"a/b", NULL, NULL, NULL, EXE_NONE, "build id no build id, the core's executable has a/b"},
+	{"a/b", NULL, NULL, NULL, EXE_NONE, "has no build id, the core's executable has a/b"},
 };
 
 static struct mkelf exe_with(const char *go, const u8 *gnu)
@@ -291,6 +291,50 @@ static void test_bias(void **state)
 	}
 }
 
+/* A core whose notes are cut off does not say where its executable is; a given one that is not
+ * position independent has its place. */
+static void test_cut_notes(void **state)
+{
+	static const struct {
+		const char *file_id;
+		bool header_dumped;
+		enum exe_match match;
+	} cases[] = {
+		{"a/b", true, EXE_GO_BUILD_ID}, {"a/c", true, EXE_NONE}, {"a/b", false, EXE_NONE}};
+	AUTO_FREE char *path = tmp_path("cut");
+	const struct binary_options opt = {.given = path};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct mkelf in_core = exe_with("a/b", NULL),
+			     file = exe_with(cases[i].file_id, NULL);
+		struct mkcore *mk = mkcore_new(MKCORE_GCORE);
+		struct core c = {.mk = mk};
+		struct binary bin;
+		struct err *err;
+		u8 page[MK_PAGE];
+
+		mkelf_bytes(&in_core, 0, page, sizeof(page));
+		mkelf_write(&file, path);
+		mkcore_load(mk, cases[i].header_dumped ? 0x400000 : 0x600000, PF_R | PF_X, "##");
+		mkcore_poke(mk, mk->loads.v[0].ph.p_vaddr, page, sizeof(page));
+		mkcore_auxv(mk, AT_ENTRY, in_core.entry);
+		mkcore_write(mk);
+		mkcore_truncate(mk, mk->note_off);
+		assert_ok(image_open(&c.im, mk->path, &c.d));
+		err = binary_find(&bin, &c.im, &opt, &c.d);
+		assert_int_equal(bin.match, cases[i].match);
+		/* Only an id that is there can tell that it is another build. */
+		if (cases[i].match == EXE_NONE && cases[i].header_dumped)
+			assert_err(err, ERR_USAGE, "a/c, the core's executable has a/b");
+		else
+			assert_ok(err);
+		core_assert_diag(&c, DIAG_NO_EXE, !cases[i].header_dumped, "no build id");
+		binary_close(&bin);
+		core_close(&c);
+	}
+}
+
 /* A core without NT_FILE and entry point: the program headers' address leads to the header. */
 static void test_bias_by_header(void **state)
 {
@@ -372,5 +416,5 @@ static void test_names(void **state)
 TEST_MAIN(TEST(test_given), TEST(test_segments_must_fit), TEST(test_given_is_no_executable),
 	  TEST(test_found_at_its_path), TEST(test_found_beside_the_core),
 	  TEST(test_other_build_at_the_path), TEST(test_not_found), TEST(test_none_wanted),
-	  TEST(test_bias), TEST(test_bias_by_header), TEST(test_header_page), TEST(test_empty_core),
-	  TEST(test_names))
+	  TEST(test_bias), TEST(test_cut_notes), TEST(test_bias_by_header), TEST(test_header_page),
+	  TEST(test_empty_core), TEST(test_names))

@@ -189,6 +189,35 @@ static void test_overlap_with_a_cut(void **state)
 	core_close(&c);
 }
 
+/* Many loads of the same bytes: the first ones have them, a few times what there is in all. */
+static void test_shared_bytes(void **state)
+{
+	struct mkcore *mk = mkcore_new(MKCORE_KERNEL);
+	const u64 bytes = 64 * MK_PAGE;
+	struct core c;
+	u64 dumped = 0, lost = 0;
+
+	(void)state;
+	mkcore_load(mk, 0x10000, PF_R, "#")->ph.p_memsz = bytes;
+	for (u64 i = 1; i <= 60; i++)
+		mkcore_phdr(mk, (Elf64_Phdr){.p_type = PT_LOAD,
+					     .p_offset = MK_PAGE,
+					     .p_vaddr = i << 20,
+					     .p_filesz = 2 * MK_PAGE,
+					     .p_memsz = 2 * MK_PAGE});
+	c = core_open(mk);
+	for (size_t i = 0; i < c.im.segs.n; i++) {
+		dumped += c.im.segs.v[i].file_bytes;
+		lost += c.im.segs.v[i].lost_bytes;
+	}
+	assert_int_equal(c.im.segs.n, 61);
+	assert_int_equal(dumped, 8 * mk->size);
+	assert_true(lost > 0);
+	assert_contains(c.d.entries[DIAG_SEGMENT].examples[0], "that others have");
+	assert_ok(residency_build(&c.im, &c.d));
+	core_close(&c);
+}
+
 /* Every budget below what is needed is an error, none a crash or a leak. */
 static void test_budgets(void **state)
 {
@@ -222,4 +251,4 @@ static void test_budgets(void **state)
 
 TEST_MAIN(TEST(test_layouts), TEST(test_sorted), TEST(test_bad_loads), TEST(test_top_of_the_space),
 	  TEST(test_overlaps), TEST(test_overlap_keeps_content), TEST(test_overlap_with_a_cut),
-	  TEST(test_budgets))
+	  TEST(test_shared_bytes), TEST(test_budgets))
