@@ -143,7 +143,8 @@ static struct err *large_stacks(const struct gort *gort, u64 *sum)
 			u64 npages;
 
 			if (!list_guard_step(&guard, node))
-				return err_new(ERR_FORMAT, "a list of free stacks runs in a circle");
+				return err_new(ERR_FORMAT,
+					       "a list of free stacks runs in a circle");
 			TRY(rt_u(rt, node, RT_MSPAN_NPAGES, &npages));
 			*sum += npages * GO_PAGE_BYTES;
 			TRY(rt_u(rt, node, RT_MSPAN_NEXT, &node));

@@ -2,7 +2,7 @@
 
 #include "base/flate.h"
 #include "base/os.h"
-#include "profile.pb-c.h"
+#include <profile.pb-c.h>
 
 #include <string.h>
 

@@ -5,7 +5,6 @@
 #include "support/test.h"
 
 #define GC_MARK 1
-#define GC_MARK_TERMINATION 2
 
 /* Size classes by their bytes; + 1 is noscan. */
 enum { B8 = 2, B16 = 4, B48 = 10, B64 = 12, B112 = 18, B128 = 20, B448 = 48, B1408 = 70 };
