@@ -92,6 +92,18 @@ static bool arena_at(const struct rt *rt, const struct arenas *arenas, va_t base
 	       ret->meta;
 }
 
+/* Sorts, and drops what came twice: a damaged list of chunks may run in a circle. */
+static void sort_arenas(struct arenas *arenas)
+{
+	size_t kept = 0;
+
+	qsort(arenas->v.v, arenas->v.n, sizeof(*arenas->v.v), by_base);
+	for (size_t i = 0; i < arenas->v.n; i++)
+		if (!kept || arenas->v.v[kept - 1].base != arenas->v.v[i].base)
+			arenas->v.v[kept++] = arenas->v.v[i];
+	arenas->v.n = kept;
+}
+
 struct err *arenas_add_spans(const struct rt *rt, struct arenas *arenas, const struct spans *spans)
 {
 	ARRAY(struct heap_arena) more = {0};
@@ -110,10 +122,18 @@ struct err *arenas_add_spans(const struct rt *rt, struct arenas *arenas, const s
 			next = base + GO_ARENA_BYTES;
 		}
 	}
+	/* A freed chunk has no span, but its arena stays. */
+	for (size_t i = 0; i < spans->parked.n && !err; i++) {
+		va_t base = align_down(spans->parked.v[i], GO_ARENA_BYTES);
+		struct heap_arena a;
+
+		if (!arenas_find(arenas, base) && arena_at(rt, arenas, base, &a))
+			err = array_push(&more, a);
+	}
 	for (size_t i = 0; i < more.n && !err; i++)
 		err = array_push(&arenas->v, more.v[i]);
 	if (more.n && !err)
-		qsort(arenas->v.v, arenas->v.n, sizeof(*arenas->v.v), by_base);
+		sort_arenas(arenas);
 	array_free(&more);
 	return err;
 }

@@ -17,7 +17,8 @@ struct arenas {
 
 struct err *arenas_read(const struct rt *rt, struct arenas *ret) ERR_RESULT;
 
-/* Adds the arenas that spans lie in and no list names: up to 1.24, those of user arena chunks. */
+/* Adds the arenas that spans lie in and no list names: up to 1.24, those of user arena chunks,
+ * freed ones too. */
 struct err *arenas_add_spans(const struct rt *rt, struct arenas *arenas,
 			     const struct spans *spans) ERR_RESULT;
 

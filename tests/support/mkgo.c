@@ -106,7 +106,7 @@ static void map_binary(struct mkgo *go)
 	mkgo_map(go, text, 0x4000, PF_R | PF_X, '#')->letters[1] = '\0';
 	mkgo_map(go, rodata, 0x4000, PF_R, 0);
 	mkgo_map(go, data, MKGO_BSS - data, PF_R | PF_W, '#');
-	mkgo_map(go, MKGO_BSS, MKGO_BSS_BYTES, PF_R | PF_W, '0');
+	mkgo_map(go, MKGO_BSS, MKGO_BSS_BYTES, PF_R | PF_W, '.');
 	mkelf_bytes(&elf, 0, header, sizeof(header));
 	for (size_t i = 0; i < sizeof(header); i++)
 		mkgo_put(go, text + i, header[i], 1);

@@ -4,7 +4,9 @@
  *	          + 0x200000   pages kept; a page cache of the second P behind them
  *	          + 0x300000   padding
  *	          + 0x3fc000   a large object over the border of two chunks
- *	another arena          a span and nothing else */
+ *	another arena          a span and nothing else
+ *
+ * Pages of the heap are holes. */
 #include "support/mkgo_priv.h"
 
 #define OTHER_ARENA (MKGO_HEAP + 4 * GO_ARENA_BYTES)
@@ -82,6 +84,7 @@ struct mkgo_sample mkgo_sample(struct mkgo *go)
 {
 	struct mkgo_sample s = {.second_p = mkgo_p(go, true)};
 
+	go->untouched = true; /* hundreds of these are written, and nobody looks into the pages */
 	mkgo_p(go, false);
 	mkgo_free_mcache(go);
 	plant_spans(go, &s);

@@ -65,6 +65,7 @@ static void test_fields(void **state)
 		{PART_DELTA, RT_DELTA_IN_HEAP, 1, STATS_HEAP STATS_COMMITTED},
 		{PART_DELTA, RT_DELTA_IN_STACKS, 1, STACK_INUSE STATS_COMMITTED},
 		{PART_DELTA, RT_DELTA_IN_WORK_BUFS, 1, WORK_BUFS STATS_COMMITTED},
+		{PART_DELTA, RT_DELTA_IN_PTR_SCALAR_BITS, 1, WORK_BUFS STATS_COMMITTED},
 		{PART_DELTA, RT_DELTA_LARGE_ALLOC, 1, HEAP_ALLOC},
 		{PART_DELTA, RT_DELTA_LARGE_FREE, 1, HEAP_ALLOC},
 		{PART_DELTA, RT_DELTA_LARGE_ALLOC_COUNT, 1, HEAP_OBJECTS},
@@ -77,6 +78,7 @@ static void test_fields(void **state)
 		{PART_SWEPT, RT_MSPAN_ALLOC_COUNT, 1, SLOTS CLASSES},
 		{PART_SWEPT, RT_MSPAN_FREEINDEX, 1, SLOTS HEAP_ALLOC HEAP_OBJECTS},
 		{PART_SWEPT, RT_MSPAN_SPANCLASS, 2, CLASS CLASSES},
+		{PART_SWEPT, RT_MSPAN_SPANCLASS, 190, CLASS CLASSES}, /* there is no such class */
 		{PART_SWEPT, RT_MSPAN_SPANCLASS, 1, ""}, /* noscan, of the same class */
 		{PART_SWEPT, RT_MSPAN_ELEMSIZE, (u64)-8, CLASS HEAP_ALLOC},
 		{PART_SWEPT, RT_MSPAN_STATE, 1, /* now a manual one */
@@ -105,6 +107,10 @@ static void test_fields(void **state)
 			struct mkgo_sample s = mkgo_sample(go);
 			va_t base;
 
+			if (!mkgo_has(go, cases[i].f)) {
+				mkgo_free(go);
+				continue;
+			}
 			mkgo_finish(go);
 			base = mkgo_part(go, &s, cases[i].part);
 			mkgo_poke(go, base, cases[i].f,
@@ -143,6 +149,22 @@ static void test_zeroed(void **state)
 			mkgo_poke(go, mkgo_part(go, &s, cases[i].part), cases[i].f, 0);
 			check(go, cases[i].failed);
 		}
+}
+
+/* A range of chunks that is not listed: its pages are missed. */
+static void test_ranges(void **state)
+{
+	(void)state;
+	for (const struct mkgo_release *r = mkgo_releases; r->minor; r++) {
+		struct mkgo *go = mkgo_new(r->minor, r->patch);
+		struct mkgo_sample s = mkgo_sample(go);
+		va_t slice =
+			rt_addr(&go->rt, mkgo_part(go, &s, PART_MHEAP), RT_MHEAP_IN_USE_RANGES);
+
+		mkgo_finish(go);
+		mkgo_poke_u64(go, slice + 8, mkgo_peek_u64(go, slice + 8) - 1);
+		check(go, HEAP_IDLE HEAP_RELEASED);
+	}
 }
 
 /* One bit of a bitmap of pages. */
@@ -324,5 +346,6 @@ static void test_sweeping(void **state)
 		}
 }
 
-TEST_MAIN(TEST(test_fields), TEST(test_zeroed), TEST(test_pages), TEST(test_pointers),
-	  TEST(test_bitmaps), TEST(test_objects), TEST(test_stacks), TEST(test_sweeping))
+TEST_MAIN(TEST(test_fields), TEST(test_zeroed), TEST(test_ranges), TEST(test_pages),
+	  TEST(test_pointers), TEST(test_bitmaps), TEST(test_objects), TEST(test_stacks),
+	  TEST(test_sweeping))
