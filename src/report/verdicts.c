@@ -103,14 +103,13 @@ static void judge_fragmentation(const struct facts *f, struct verdict *v)
 	if (gain * 20 < f->total)
 		return;
 	v->bytes = resident(f, CAT_HEAP_FREE);
-	v->summary =
-		doc_printf(f->d,
-			   "%s are free slots between live objects, most in slots of %llu bytes "
-			   "(%llu spans, %llu %% used)",
-			   size(f, v->bytes), (unsigned long long)rows[0].slot_bytes,
-			   (unsigned long long)rows[0].spans,
-			   (unsigned long long)(100 * rows[0].used / MAX(rows[0].slots, 1)))
-			.string;
+	v->summary = doc_printf(f->d,
+				"%s are free slots between live objects, most of %llu bytes (%llu "
+				"spans, %llu%% used)",
+				size(f, v->bytes), (unsigned long long)rows[0].slot_bytes,
+				(unsigned long long)rows[0].spans,
+				(unsigned long long)(100 * rows[0].used / MAX(rows[0].slots, 1)))
+			     .string;
 	v->remedy =
 		doc_printf(f->d,
 			   "Only objects of the same size class can use them; without the gaps up "

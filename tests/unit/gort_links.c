@@ -157,10 +157,15 @@ static void test_arenas(void **state)
 
 static void test_ranges(void **state)
 {
-	static const va_t ranges[][2] = {{MKGO_HEAP, MKGO_HEAP},
-					 {MKGO_HEAP + 1, MKGO_HEAP - 1},
-					 {0, UINT64_MAX},
-					 {MKGO_HEAP, ((va_t)1 << 48) + 1}};
+	/* Empty, nearly so, everywhere; beyond its arena, and before it. */
+	static const va_t ranges[][2] = {
+		{MKGO_HEAP, MKGO_HEAP},
+		{MKGO_HEAP + 1, MKGO_HEAP - 1},
+		{0, UINT64_MAX},
+		{MKGO_HEAP, (va_t)1 << 48},
+		{MKGO_HEAP, MKGO_HEAP + GO_ARENA_BYTES + 1},
+		{MKGO_HEAP - GO_CHUNK_BYTES, MKGO_HEAP + 2 * GO_CHUNK_BYTES},
+	};
 
 	(void)state;
 	for (const struct mkgo_release *r = mkgo_releases; r->minor; r++)
