@@ -70,6 +70,17 @@ void memfile_copy(struct memfile *m, const char *path)
 	close(from);
 }
 
+void memfile_refresh(struct memfile *m, const char *path)
+{
+	struct stat now, first;
+
+	must(fstat(m->fd, &now) == 0 && stat(path, &first) == 0, path);
+	if (now.st_blocks <= 2 * first.st_blocks)
+		return;
+	memfile_free(m);
+	memfile_copy(m, path);
+}
+
 void memfile_cut(struct memfile *m, u64 size)
 {
 	must(size <= m->size && ftruncate(m->fd, (off_t)size) == 0, "ftruncate");

@@ -20,6 +20,9 @@ void memfile_new(struct memfile *m, const void *bytes, size_t n);
 /* A copy of a file, holes kept. */
 void memfile_copy(struct memfile *m, const char *path);
 
+/* Makes a copy anew whose holes were filled in by reading: a file in memory keeps the zeros. */
+void memfile_refresh(struct memfile *m, const char *path);
+
 /* Gives the file other bytes, and its size with them. */
 void memfile_set(struct memfile *m, const void *bytes, size_t n);
 

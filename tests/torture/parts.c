@@ -65,9 +65,10 @@ static void run_head(struct bench *b, struct trial *t)
 	change = memfile_poke(&b->file, off, word);
 	run_program(b, t, &variants[t->number % variant_count], trial_below(t, 8) ? no_exe : exe);
 	memfile_undo(&b->file, &change);
+	memfile_refresh(&b->file, b->core);
 }
 
-const struct part part_head = {.name = "head", .full = 5000, .sample = 100, .run = run_head};
+const struct part part_head = {.name = "head", .full = 4000, .sample = 100, .run = run_head};
 
 /* Half of the cuts are where headers, notes and the executable's data are. */
 static u64 cut_place(struct trial *t, const struct bench *b)

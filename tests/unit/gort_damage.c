@@ -34,6 +34,7 @@ static void test_spans(void **state)
 		{PART_SWEPT, RT_MSPAN_START, (va_t)1 << 48, "makes no sense"},
 		{PART_SWEPT, RT_MSPAN_START, (u64)-8192, "makes no sense"},
 		{PART_SWEPT, RT_MSPAN_START, MKGO_HEAP + 0x1000, "makes no sense"},
+		{PART_LARGE, RT_MSPAN_START, ((va_t)1 << 48) - 8192, "makes no sense"},
 		{PART_SWEPT, RT_MSPAN_NPAGES, 0, "makes no sense"},
 		{PART_SWEPT, RT_MSPAN_NPAGES, (u64)1 << 32, "makes no sense"},
 		{PART_SWEPT, RT_MSPAN_NPAGES, UINT64_MAX, "makes no sense"},
@@ -53,6 +54,22 @@ static void test_spans(void **state)
 
 	(void)state;
 	check_fields(cases, COUNT_OF(cases), DIAG_SPAN);
+}
+
+/* More slots than any span has, although they would fit. */
+static void test_too_many_slots(void **state)
+{
+	(void)state;
+	for (const struct mkgo_release *r = mkgo_releases; r->minor; r++) {
+		struct mkgo *go = mkgo_new(r->minor, r->patch);
+		va_t mspan = mkgo_span(go, (struct mkgo_span){.spanclass = 3});
+
+		mkgo_finish(go);
+		assert_int_equal(mkgo_peek(go, mspan, RT_MSPAN_NELEMS), 1024);
+		mkgo_poke(go, mspan, RT_MSPAN_NPAGES, 2);
+		mkgo_poke(go, mspan, RT_MSPAN_NELEMS, 1025);
+		mkgo_assert_finding(go, DIAG_SPAN, "makes no sense");
+	}
 }
 
 /* Spans over each other, and one that is as large as the rest of the address space. */
@@ -214,5 +231,6 @@ static void test_mcache(void **state)
 	}
 }
 
-TEST_MAIN(TEST(test_spans), TEST(test_overlaps), TEST(test_doubles), TEST(test_bitmaps),
-	  TEST(test_structures), TEST(test_globals), TEST(test_tables), TEST(test_mcache))
+TEST_MAIN(TEST(test_spans), TEST(test_too_many_slots), TEST(test_overlaps), TEST(test_doubles),
+	  TEST(test_bitmaps), TEST(test_structures), TEST(test_globals), TEST(test_tables),
+	  TEST(test_mcache))

@@ -209,6 +209,24 @@ static void test_pages(void **state)
 		}
 }
 
+/* A bit of one page that stands at another: there are as many as should be. */
+static void test_moved_bits(void **state)
+{
+	(void)state;
+	for (const struct mkgo_release *r = mkgo_releases; r->minor; r++)
+		for (int i = 0; i < 2; i++) {
+			struct mkgo *go = mkgo_new(r->minor, r->patch);
+			enum rt_field bits =
+				i ? RT_HEAP_ARENA_PAGE_SPECIALS : RT_HEAP_ARENA_PAGE_IN_USE;
+
+			mkgo_sample(go);
+			mkgo_finish(go);
+			mkgo_flip(go, bits, MKGO_HEAP + 0x3fc000); /* of the large object */
+			mkgo_flip(go, bits, MKGO_HEAP + (i ? 0 : 0x380000));
+			check(go, i ? SPECIALS : IN_USE);
+		}
+}
+
 /* The arena's pointer of a first page, of one behind the border of a chunk, of a stack's, and of a
  * free one, where it may be anything. */
 static void test_pointers(void **state)
@@ -347,5 +365,5 @@ static void test_sweeping(void **state)
 }
 
 TEST_MAIN(TEST(test_fields), TEST(test_zeroed), TEST(test_ranges), TEST(test_pages),
-	  TEST(test_pointers), TEST(test_bitmaps), TEST(test_objects), TEST(test_stacks),
-	  TEST(test_sweeping))
+	  TEST(test_moved_bits), TEST(test_pointers), TEST(test_bitmaps), TEST(test_objects),
+	  TEST(test_stacks), TEST(test_sweeping))

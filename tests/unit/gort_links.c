@@ -43,6 +43,31 @@ static void test_lists(void **state)
 			}
 }
 
+/* Buckets that are none: of no kind, or with more callers than are ever kept. */
+static void test_buckets(void **state)
+{
+	static const struct {
+		enum rt_field f;
+		u64 value;
+	} cases[] = {
+		{RT_BUCKET_TYP, 0},
+		{RT_BUCKET_TYP, 4},
+		{RT_BUCKET_NSTK, 4097},
+		{RT_BUCKET_NSTK, UINT64_MAX},
+	};
+
+	(void)state;
+	for (const struct mkgo_release *r = mkgo_releases; r->minor; r++)
+		for (size_t i = 0; i < COUNT_OF(cases); i++) {
+			struct mkgo *go = mkgo_new(r->minor, r->patch);
+			struct mkgo_sample s = mkgo_sample(go);
+
+			mkgo_finish(go);
+			mkgo_poke(go, s.bucket, cases[i].f, cases[i].value);
+			mkgo_assert_finding(go, DIAG_LIST, "profile buckets are damaged at 0x");
+		}
+}
+
 /* A list that the ledger walks: the word that leads to its first element, and where in that the
  * next one stands. */
 struct list {
@@ -138,17 +163,17 @@ static void test_arenas(void **state)
 		for (size_t i = 0; i < COUNT_OF(indexes) + 1; i++) {
 			struct mkgo *go = mkgo_new(r->minor, r->patch);
 			struct mkgo_sample s = mkgo_sample(go);
-			va_t mheap = mkgo_part(go, &s, PART_MHEAP), list;
+			va_t mheap = mkgo_part(go, &s, PART_MHEAP), list, l2;
 
 			mkgo_finish(go);
 			list = mkgo_peek(go, mheap, RT_MHEAP_ARENA_LIST);
-			if (i < COUNT_OF(indexes)) {
+			l2 = mkgo_peek(go, mheap, RT_MHEAP_ARENAS);
+			if (i < COUNT_OF(indexes))
 				mkgo_poke_u64(go, list + 8, indexes[i]);
-			} else { /* the map has no heapArena for it */
-				va_t l2 = mkgo_peek(go, mheap, RT_MHEAP_ARENAS);
-
+			else /* the map has no heapArena for it */
 				mkgo_poke_u64(go, l2 + 8 * mkgo_peek_u64(go, list + 8), 0);
-			}
+			if (i == 2 || i == 3) /* here it has */
+				mkgo_poke_u64(go, l2 + 8 * indexes[i], l2);
 			mkgo_assert_finding(go, DIAG_STRUCTURE,
 					    i == 4 ? "the arena at 0xc000000000 is listed twice"
 						   : "arena number 1 makes no sense");
@@ -317,6 +342,6 @@ static void test_no_globals(void **state)
 		}
 }
 
-TEST_MAIN(TEST(test_lists), TEST(test_lists_of_structures), TEST(test_lists_of_checks),
-	  TEST(test_arenas), TEST(test_ranges), TEST(test_slices), TEST(test_short_table),
-	  TEST(test_self), TEST(test_size_classes), TEST(test_no_globals))
+TEST_MAIN(TEST(test_lists), TEST(test_buckets), TEST(test_lists_of_structures),
+	  TEST(test_lists_of_checks), TEST(test_arenas), TEST(test_ranges), TEST(test_slices),
+	  TEST(test_short_table), TEST(test_self), TEST(test_size_classes), TEST(test_no_globals))
