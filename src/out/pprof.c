@@ -46,7 +46,7 @@ static void copy_build_id(const Pprof__Profile *p, char out[static PPROF_ID_MAX]
 	if (!p->n_mapping)
 		return;
 	id = name_at(p, p->mapping[0]->build_id);
-	if (!id || id->len >= PPROF_ID_MAX)
+	if (!id || !id->len || id->len >= PPROF_ID_MAX) /* an empty one has no bytes */
 		return;
 	memcpy(out, id->data, id->len);
 	out[id->len] = '\0';
