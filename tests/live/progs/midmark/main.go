@@ -4,7 +4,7 @@ package main
 import (
 	"runtime"
 	"runtime/debug"
-	"time"
+	"runtime/metrics"
 
 	"spanscope.test/progs/truth"
 )
@@ -22,8 +22,9 @@ type node struct {
 }
 
 var (
-	heads [chains]*node
-	fresh [newcomers]*node
+	heads  [chains]*node
+	fresh  [newcomers]*node
+	pauses = []metrics.Sample{{Name: "/gc/pauses:seconds"}}
 )
 
 func main() {
@@ -38,14 +39,38 @@ func main() {
 	truth.Note("newcomer_bytes", 64*newcomers)
 	truth.Publish()
 
+	// With one P marking goes on only in slices of its time, when this goroutine yields.
+	runtime.GOMAXPROCS(1)
 	runtime.GC()
-	begin := time.Now()
-	runtime.GC()
-	took := time.Since(begin)
+	for !allocateInMark() {
+	}
+	truth.Die()
+}
+
+// allocateInMark says whether the mark that it starts goes on when the newcomers are there.
+func allocateInMark() bool {
+	before := countPauses()
 	go runtime.GC()
-	time.Sleep(took / 4)
+	for countPauses() == before {
+		runtime.Gosched()
+	}
 	for i := range fresh { // what is allocated now is marked from the start
 		fresh[i] = &node{}
 	}
-	truth.Die()
+	if countPauses() == before+1 {
+		return true
+	}
+	fresh = [newcomers]*node{}
+	runtime.GC()
+	return false
+}
+
+// countPauses counts how often the collector stopped the world: once when a mark begins, and
+// once when it ends.
+func countPauses() (count uint64) {
+	metrics.Read(pauses)
+	for _, n := range pauses[0].Value.Float64Histogram().Counts {
+		count += n
+	}
+	return count
 }
