@@ -136,7 +136,7 @@ PROGRAMS = {
     "ballast": Program(ballast, "ballast"),
     "deepstacks": Program(deepstacks, "deepstacks"),
     "deepparked": Program(deepparked, "deepstacks", ("-park",)),
-    "busy": Program(busy, "busy", modes=("static", "pie"), frozen=False),
+    "busy": Program(busy, "busy", modes=("static", "pie", "cgo"), frozen=False),
     "midmark": Program(midmark, "midmark", dumps=("kernel",), frozen=False, caught=is_marking),
     "midsweep": Program(midsweep, "midsweep", dumps=("kernel",), frozen=False, caught=is_unswept),
     "threads": Program(threads, "threads", modes=("static", "cgo")),
