@@ -13,19 +13,21 @@ enum {
 
 #define SPAN_MAX_SLOTS 1024 /* 8-byte slots in one page; no size class has more */
 
-/* One span in use. 64 bytes at most: there are millions of them. */
+/* One span in use. There are millions of them. */
 struct span {
 	va_t start;
 	va_t mspan; /* the record in the target */
 	va_t alloc_bits, mark_bits;
+	u64 elemsize;
 	u32 npages;
 	u16 nelems, alloc_count, freeindex;
 	u8 state;
 	u8 spanclass; /* size class * 2 + noscan */
-	u64 elemsize;
 	int8_t sweep; /* sweepgen minus the heap's: -2 unswept ... +3 cached */
 	u8 flags;
 };
+
+_Static_assert(sizeof(struct span) <= 56, "with the keys that sort it, 72 bytes a span");
 
 struct spans {
 	ARRAY(struct span) v;
