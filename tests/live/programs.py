@@ -101,6 +101,14 @@ def threads(truth, classes, dump):
         yield f"thread.stack {stacks}, threads have {truth['thread_stack_bytes']}"
 
 
+def altstack(truth, classes, dump):
+    stacks, anon = classes["thread.stack"]["virtual"], classes["anon"]["virtual"]
+    if stacks < truth["signal_stack_bytes"] + truth["thread_stack_bytes"]:
+        yield f"thread.stack {stacks}, of it for signals {truth['signal_stack_bytes']}"
+    if anon >= truth["signal_stack_bytes"] / 4:
+        yield f"anon {anon}, signal stacks have {truth['signal_stack_bytes']}"
+
+
 def cgo(truth, classes, dump):
     resident = sum(row["resident"] or 0 for name, row in classes.items()
                    if name == "anon" or name.startswith("c.heap."))
@@ -148,5 +156,6 @@ PROGRAMS = {
     "midmark": Program(midmark, "midmark", dumps=("kernel",), frozen=False, caught=is_marking),
     "midsweep": Program(midsweep, "midsweep", dumps=("kernel",), frozen=False, caught=is_unswept),
     "threads": Program(threads, "threads", modes=("static", "cgo")),
+    "altstack": Program(altstack, "altstack", modes=("cgo",)),
     "cgo": Program(cgo, "cgo", modes=("cgo",)),
 }

@@ -70,6 +70,7 @@ struct mkgo_m {
 	u32 tid;
 	va_t curg;
 	struct range g0, gsignal; /* of mkgo_stack, or elsewhere; empty: it has no such g */
+	struct range own_signal;  /* the runtime's signal stack, when gsignal was C's once */
 	bool freed;               /* waits on sched.freem instead of being on allm */
 };
 
