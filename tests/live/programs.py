@@ -109,6 +109,13 @@ def altstack(truth, classes, dump):
         yield f"anon {anon}, signal stacks have {truth['signal_stack_bytes']}"
 
 
+def modules(truth, classes, dump):
+    for name in ("data", "bss"):
+        bytes_ = classes[f"go.binary.{name}"]["virtual"]
+        if bytes_ < truth[f"module_{name}_bytes"]:
+            yield f"go.binary.{name} {bytes_}, the module's {truth[f'module_{name}_bytes']}"
+
+
 def cgo(truth, classes, dump):
     resident = sum(row["resident"] or 0 for name, row in classes.items()
                    if name == "anon" or name.startswith("c.heap."))
@@ -157,5 +164,7 @@ PROGRAMS = {
     "midsweep": Program(midsweep, "midsweep", dumps=("kernel",), frozen=False, caught=is_unswept),
     "threads": Program(threads, "threads", modes=("static", "cgo")),
     "altstack": Program(altstack, "altstack", modes=("cgo",)),
+    "plugin": Program(modules, "plugin", modes=("plugin",)),
+    "c-shared": Program(modules, "cshared", modes=("c-shared",)),
     "cgo": Program(cgo, "cgo", modes=("cgo",)),
 }
