@@ -33,6 +33,7 @@ struct spans {
 	u64 record_count;            /* all mspans, dead ones included */
 	u64 bad_count;               /* those that were left out */
 	ARRAY(va_t) parked;          /* starts of dead ones, kept for freed user arena chunks */
+	struct span freed;           /* see spans_drop_freed; npages is 0 when there is none */
 };
 
 /* Reads every span. Spans that make no sense are left out with a diagnostic. ERR_FAULT and

@@ -298,6 +298,21 @@ struct err *binary_find(struct binary *bin, const struct image *im,
 	return err;
 }
 
+const u8 *binary_view(const struct binary *bin, const struct image *im, va_t va, u64 n)
+{
+	Elf64_Phdr ph;
+
+	for (u64 i = 0; bin->match && binary_phdr(bin, im, i, &ph); i++) {
+		u64 skip = va - bin->bias - ph.p_vaddr;
+
+		if (ph.p_type == PT_LOAD && va - bin->bias >= ph.p_vaddr && skip < ph.p_filesz &&
+		    n <= ph.p_filesz - skip && ph.p_offset < bin->exe.size &&
+		    skip + n <= bin->exe.size - ph.p_offset)
+			return bin->exe.data + ph.p_offset + skip;
+	}
+	return NULL;
+}
+
 void binary_close(struct binary *bin)
 {
 	os_file_close(&bin->exe);

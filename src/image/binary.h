@@ -39,4 +39,8 @@ void binary_ids(const struct binary *bin, const struct image *im, struct elf_ids
 /* Program header i of the executable, from the file or from the core's header page. */
 bool binary_phdr(const struct binary *bin, const struct image *im, u64 i, Elf64_Phdr *ret);
 
+/* What the executable's file has for n bytes of the process at va, in place; NULL when it does not
+ * have them all. */
+const u8 *binary_view(const struct binary *bin, const struct image *im, va_t va, u64 n);
+
 #endif

@@ -293,14 +293,14 @@ def check_spanscope(tool, target, dump, known):
         stats = known if program.frozen else tool.json("memstats")["memstats"]
         return checks.ledger_twins(tool.classes(), stats)
 
-    yield from guarded(lambda: checks.memstats(tool.json("memstats"), known, program.frozen))
+    yield from guarded(lambda: checks.memstats(
+        tool.json("memstats"), tool.json("verify"), known, program.frozen))
     yield from guarded(lambda: checks.ledger(tool.json("ledger"), dump))
     yield from guarded(twins)
     yield from guarded(lambda: program.check(known, tool.classes(), dump))
     yield from guarded(lambda: checks.overview(tool.json("overview")))
     yield from guarded(lambda: checks.text(tool.output()))
-    if program.frozen:
-        yield from guarded(lambda: checks.verify(tool.json("verify")))
+    yield from guarded(lambda: checks.verify(tool.json("verify")))
     if dump == "kernel":
         record = tool.core.with_name("process")
         yield from guarded(lambda: residency.check(record, tool.core, tool.json("vmas")))

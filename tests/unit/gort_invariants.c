@@ -364,45 +364,6 @@ static void test_sweeping(void **state)
 		}
 }
 
-/* A thread inside mheap.grow has taken pages from curArena and counts them, here and then there,
- * before the page allocator knows them. */
-static void test_growing(void **state)
-{
-	static const struct {
-		u64 taken, counted, counted_too;
-		const char *failed;
-	} cases[] = {
-		{0, 0, 0, ""},
-		{GO_CHUNK_BYTES, 0, 0, ""},
-		{GO_CHUNK_BYTES, GO_CHUNK_BYTES, 0, ""},
-		{GO_CHUNK_BYTES, GO_CHUNK_BYTES, GO_CHUNK_BYTES, ""},
-		{GO_CHUNK_BYTES, GO_CHUNK_BYTES + 8, GO_CHUNK_BYTES + 8, HEAP_IDLE HEAP_RELEASED},
-		{0, GO_CHUNK_BYTES, GO_CHUNK_BYTES, HEAP_IDLE HEAP_RELEASED},
-		{GO_CHUNK_BYTES, GO_CHUNK_BYTES, (u64)-8, STATS_RELEASED},
-	};
-
-	(void)state;
-	for (const struct mkgo_release *r = mkgo_releases; r->minor; r++)
-		for (size_t i = 0; i < COUNT_OF(cases); i++) {
-			struct mkgo *go = mkgo_new(r->minor, r->patch);
-			va_t mheap = go->rt.globals[RT_G_MHEAP];
-			va_t gcc = go->rt.globals[RT_G_GC_CONTROLLER], delta;
-			const struct mkgo_sample none = {0};
-
-			mkgo_span(go, (struct mkgo_span){.start = MKGO_HEAP, .spanclass = 10});
-			mkgo_finish(go);
-			delta = mkgo_part(go, &none, PART_DELTA);
-			mkgo_poke(go, mheap, RT_MHEAP_CUR_ARENA_BASE,
-				  MKGO_HEAP + GO_CHUNK_BYTES + cases[i].taken);
-			mkgo_poke(go, mheap, RT_MHEAP_CUR_ARENA_END, MKGO_HEAP + GO_ARENA_BYTES);
-			mkgo_poke(go, gcc, RT_GCC_HEAP_RELEASED,
-				  mkgo_peek(go, gcc, RT_GCC_HEAP_RELEASED) + cases[i].counted);
-			mkgo_poke(go, delta, RT_DELTA_RELEASED,
-				  mkgo_peek(go, delta, RT_DELTA_RELEASED) + cases[i].counted_too);
-			check(go, cases[i].failed);
-		}
-}
-
-TEST_MAIN(TEST(test_fields), TEST(test_growing), TEST(test_zeroed), TEST(test_ranges), TEST(test_pages),
+TEST_MAIN(TEST(test_fields), TEST(test_zeroed), TEST(test_ranges), TEST(test_pages),
 	  TEST(test_moved_bits), TEST(test_pointers), TEST(test_bitmaps), TEST(test_objects),
 	  TEST(test_stacks), TEST(test_sweeping))
