@@ -52,7 +52,8 @@ static va_t bias_of(const struct image *im, const struct binary *bin, struct elf
 	return 0;
 }
 
-/* Whether the ELF header at va is that of a file which Go's linker, or a C one with Go in it, made. */
+/* Whether the ELF header at va is that of a file which Go's linker, or a C one with Go in it, made.
+ */
 static bool is_go(const struct image *im, va_t va)
 {
 	struct elf_ids ids;

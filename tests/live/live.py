@@ -53,6 +53,7 @@ MODES = {
     "static": ["-buildmode=exe"],
     "pie": ["-buildmode=pie"],
     "cgo": ["-buildmode=exe"],
+    "arenas": ["-buildmode=exe"],
     "plugin": ["-buildmode=exe"],
     "c-shared": ["-buildmode=c-shared"],
 }
@@ -141,6 +142,7 @@ def go_environment(target):
         "GO111MODULE": "on",
         "GOCACHE": str(CACHE / "gocache" / f"go{target.release}"),
         "GOENV": "off",
+        "GOEXPERIMENT": "arenas" if target.mode == "arenas" else "",
         "GOFLAGS": "-mod=mod",
         "GOPATH": str(CACHE / "gopath"),
         "GOPROXY": "off",
@@ -389,7 +391,8 @@ def select_tests(options):
     return [(Target(release, mode, name), dump)
             for release in options.releases
             for mode in options.modes
-            for name in options.programs if mode in PROGRAMS[name].modes
+            for name in options.programs
+            if mode in PROGRAMS[name].modes and release not in PROGRAMS[name].without
             for dump in options.dumps if dump in PROGRAMS[name].dumps]
 
 

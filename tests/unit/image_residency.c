@@ -508,9 +508,9 @@ static void test_large_pages(void **state)
 	}
 }
 
-TEST_MAIN(TEST(test_holes_kept), TEST(test_large_pages), TEST(test_copies), TEST(test_holes_between_loads),
-	  TEST(test_zero_test), TEST(test_zero_test_of_equal_bytes), TEST(test_unaligned_holes),
-	  TEST(test_no_access_of_gcore), TEST(test_special_mappings), TEST(test_truncated),
-	  TEST(test_truncated_first_hand), TEST(test_file_comparison),
+TEST_MAIN(TEST(test_holes_kept), TEST(test_large_pages), TEST(test_copies),
+	  TEST(test_holes_between_loads), TEST(test_zero_test), TEST(test_zero_test_of_equal_bytes),
+	  TEST(test_unaligned_holes), TEST(test_no_access_of_gcore), TEST(test_special_mappings),
+	  TEST(test_truncated), TEST(test_truncated_first_hand), TEST(test_file_comparison),
 	  TEST(test_file_comparison_behind_the_end), TEST(test_other_file), TEST(test_given_file),
 	  TEST(test_odd_addresses), TEST(test_states), TEST(test_no_anonymous_memory))

@@ -489,5 +489,5 @@ static void test_twins(void **state)
 	}
 }
 
-TEST_MAIN(TEST(test_by_hand), TEST(test_slots), TEST(test_pages), TEST(test_stacks), TEST(test_signal_stacks),
-	  TEST(test_all_classes), TEST(test_twins))
+TEST_MAIN(TEST(test_by_hand), TEST(test_slots), TEST(test_pages), TEST(test_stacks),
+	  TEST(test_signal_stacks), TEST(test_all_classes), TEST(test_twins))

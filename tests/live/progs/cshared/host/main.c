@@ -5,11 +5,12 @@
 #include <stdio.h>
 #include <unistd.h>
 
+static void *handle; /* the library stays */
+
 int main(void)
 {
 	char exe[PATH_MAX] = "", library[PATH_MAX + 16];
 	void (*stay)(void);
-	void *handle;
 
 	if (readlink("/proc/self/exe", exe, sizeof(exe) - 1) < 0)
 		return 1;
