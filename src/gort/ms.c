@@ -29,6 +29,22 @@ static struct err *g_stack(const struct rt *rt, va_t g, struct range *ret)
 	return NULL;
 }
 
+/* An M keeps a copy of its own signal stack when it adopts a C thread's. Afterwards the copy stays,
+ * but only gsignal counts. */
+static struct err *spare_signal_stack(const struct rt *rt, va_t m, struct range gsignal,
+				      struct range *ret)
+{
+	struct range own;
+
+	TRY(rt_u(rt, m, RT_M_GO_SIGNAL_STACK_LO, &own.lo));
+	TRY(rt_u(rt, m, RT_M_GO_SIGNAL_STACK_HI, &own.hi));
+	if (own.hi < own.lo)
+		return err_new(ERR_FORMAT, "its spare signal stack ends before it begins");
+	if (gsignal.lo != gsignal.hi && gsignal.lo != own.lo)
+		*ret = own;
+	return NULL;
+}
+
 static const struct thread *thread_by_tid(const struct image *im, u64 tid)
 {
 	for (size_t i = 0; i < im->threads.n; i++)
@@ -49,6 +65,7 @@ static struct err *read_machine(const struct rt *rt, va_t m, struct machine *ret
 	TRY(rt_u(rt, m, RT_M_PROCID, &tid));
 	TRY(err_wrap(g_stack(rt, g0, &ret->g0), "its g0"));
 	TRY(err_wrap(g_stack(rt, gsignal, &ret->gsignal), "its gsignal"));
+	TRY(spare_signal_stack(rt, m, ret->gsignal, &ret->spare_signal));
 	ret->thread = thread_by_tid(rt->im, tid);
 	return NULL;
 }

@@ -6,7 +6,10 @@
 
 struct machine {
 	va_t m, curg;
-	struct range g0, gsignal;    /* stacks; empty where there is none */
+	struct range g0, gsignal; /* stacks; empty where there is none */
+	/* The signal stack that the runtime had made, while gsignal is one that C set up
+	 * (runtime/signal_unix.go minitSignalStack); empty otherwise. */
+	struct range spare_signal;
 	const struct thread *thread; /* of the core, or NULL */
 };
 

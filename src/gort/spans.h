@@ -34,7 +34,8 @@ struct spans {
 	ARRAY(struct range) records; /* where the mspans lie, neighbours joined */
 	u64 record_count;            /* all mspans, dead ones included */
 	u64 bad_count;               /* those that were left out */
-	ARRAY(va_t) parked;          /* starts of dead ones, kept for freed user arena chunks */
+	ARRAY(va_t) parked;          /* starts of those kept for freed user arena chunks */
+	u64 quarantined_pages;       /* of parked ones that the sweeper has not let go yet */
 	struct span freed;           /* see spans_drop_freed; npages is 0 when there is none */
 };
 

@@ -177,7 +177,8 @@ static struct err *sum_stacks(const struct gort *gort, u64 *sum, u64 *copying)
 	}
 	for (size_t i = 0; i < gort->ms.v.n; i++)
 		*sum += heap_stack(gort, gort->ms.v.v[i].g0) +
-			heap_stack(gort, gort->ms.v.v[i].gsignal);
+			heap_stack(gort, gort->ms.v.v[i].gsignal) +
+			heap_stack(gort, gort->ms.v.v[i].spare_signal);
 	*sum += heap_stack(gort, gort->ms.gcrash) + pool_stacks(gort);
 	TRY(cached_stacks(gort, sum));
 	return large_stacks(gort, sum);

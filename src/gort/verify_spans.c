@@ -256,5 +256,6 @@ struct err *verify_arenas(const struct gort *gort, struct verification *v)
 	err = rt_u(&gort->rt, gort->rt.globals[RT_G_MHEAP], RT_MHEAP_PAGES_IN_USE, &counter);
 	if (err)
 		return verify_unreadable(v, "pagesInUse", err);
-	return verify_equal(v, "pagesInUse", f.in_use_pages, counter, INSIDE_PAGES);
+	return verify_equal(v, "pagesInUse", f.in_use_pages + gort->spans.quarantined_pages,
+			    counter, INSIDE_PAGES);
 }

@@ -14,10 +14,10 @@
 #define RECORD ((u64)64)
 
 /* Functions of 256 bytes each. */
-enum { MAIN, ALLOC_SPAN, MALLOCGC, STACKALLOC, FUTEX, FUNCTIONS };
+enum { MAIN, ALLOC_SPAN, MALLOCGC, STACKALLOC, FUTEX, GROW, FUNCTIONS };
 static const char *const names[FUNCTIONS] = {
 	"main.main",     "runtime.(*mheap).allocSpan", "runtime.mallocgc", "runtime.stackalloc",
-	"runtime.futex",
+	"runtime.futex", "runtime.(*mheap).grow",
 };
 
 static va_t pc_in(int function)
@@ -94,8 +94,8 @@ static va_t poke_frames(struct mkgo *go, va_t at, const int *functions)
 	return at + 0x40;
 }
 
-/* A process with a page that is in no span, and that thread. */
-static struct mkgo *plant(const struct mkgo_release *r, const struct plan *p)
+/* A process with a span and some free pages, and that thread. */
+static struct mkgo *plant_thread(const struct mkgo_release *r, const struct plan *p)
 {
 	struct mkgo *go = mkgo_new(r->minor, r->patch);
 	struct range stack = mkgo_stack(go, STACK), g0 = mkgo_stack(go, STACK);
@@ -107,7 +107,6 @@ static struct mkgo *plant(const struct mkgo_release *r, const struct plan *p)
 			   (struct mkgo_g){.status = G_RUNNING, .stack = stack, .sched_sp = sp});
 	mkgo_m(go, (struct mkgo_m){.tid = TID, .curg = g, .g0 = g0});
 	mkgo_finish(go);
-	mkgo_flip(go, RT_PALLOC_DATA_ALLOC, MKGO_HEAP + 0x200000);
 	plant_functions(go);
 	mkgo_poke_u64(go, sp, pc_in(p->waiting[0]));
 	mkgo_poke(go, g, RT_G_SCHED_BP, poke_frames(go, sp, p->waiting));
@@ -116,6 +115,15 @@ static struct mkgo *plant(const struct mkgo_release *r, const struct plan *p)
 						     .rip = pc_in(p->own[0]),
 						     .rsp = g0.lo + 0x1000,
 						     .rbp = fp});
+	return go;
+}
+
+/* The same, with a page that is in no span. */
+static struct mkgo *plant(const struct mkgo_release *r, const struct plan *p)
+{
+	struct mkgo *go = plant_thread(r, p);
+
+	mkgo_flip(go, RT_PALLOC_DATA_ALLOC, MKGO_HEAP + 0x200000);
 	return go;
 }
 
@@ -178,6 +186,68 @@ static void test_frames(void **state)
 			check_plan(r, &plans[i]);
 }
 
+static void add(struct mkgo *go, va_t base, enum rt_field f, u64 bytes)
+{
+	mkgo_poke(go, base, f, mkgo_peek(go, base, f) + bytes);
+}
+
+/* runtime/mheap.go mheap.grow, step by step: a chunk is cut off the reserved rest of the arena,
+ * counted as released twice, listed by the page allocator, and only then marked in its bitmap. */
+static void grow(struct mkgo *go, int steps)
+{
+	const struct mkgo_sample none = {0};
+	va_t mheap = mkgo_part(go, &none, PART_MHEAP);
+	va_t ranges = rt_addr(&go->rt, mheap, RT_MHEAP_IN_USE_RANGES);
+
+	if (steps > 0)
+		add(go, mheap, RT_MHEAP_CUR_ARENA_BASE, GO_CHUNK_BYTES);
+	if (steps > 1)
+		add(go, mkgo_part(go, &none, PART_GCC), RT_GCC_HEAP_RELEASED, GO_CHUNK_BYTES);
+	if (steps > 2)
+		add(go, mkgo_part(go, &none, PART_DELTA), RT_DELTA_RELEASED, GO_CHUNK_BYTES);
+	if (steps > 3) { /* the limit of the first range */
+		va_t limit = mkgo_peek_u64(go, ranges) + 8;
+
+		mkgo_poke_u64(go, limit, mkgo_peek_u64(go, limit) + GO_CHUNK_BYTES);
+	}
+}
+
+static void test_growing(void **state)
+{
+	static const struct plan growing = {
+		{GROW, ALLOC_SPAN, -1}, {MALLOCGC, MAIN, -1}, GROW, INSIDE_PAGES | INSIDE_OBJECTS};
+	static const struct plan idle = {{FUTEX, MAIN, -1}, {MAIN, -1}, -1, 0};
+	/* Checks that do not hold by themselves, and how much of the arena is in a chunk. */
+	static const struct {
+		const char *failed;
+		u64 unused;
+	} steps[] = {
+		{"", GO_ARENA_BYTES - GO_CHUNK_BYTES},
+		{"", GO_ARENA_BYTES - GO_CHUNK_BYTES},
+		{"HeapIdle\nHeapReleased\nheapStats released = heapReleased\n",
+		 GO_ARENA_BYTES - GO_CHUNK_BYTES},
+		{"HeapIdle\nHeapReleased\n", GO_ARENA_BYTES - GO_CHUNK_BYTES},
+		{"HeapReleased\n", GO_ARENA_BYTES - 2 * GO_CHUNK_BYTES},
+	};
+
+	(void)state;
+	for (const struct mkgo_release *r = mkgo_releases; r->minor; r++)
+		for (int i = 0; i < 2 * (int)COUNT_OF(steps); i++) {
+			struct mkgo *go = plant_thread(r, i % 2 ? &growing : &idle);
+			struct mkgo_core c;
+			struct ledger l;
+
+			grow(go, i / 2);
+			mkgo_open(&c, go);
+			mkgo_assert_failed(&c, i % 2 ? "" : steps[i / 2].failed);
+			mkgo_ledger(&c, &l);
+			assert_int_equal(ledger_columns(&l, CAT_ARENA_UNUSED).virtual,
+					 steps[i / 2].unused);
+			ledger_fini(&l);
+			mkgo_close(&c);
+		}
+}
+
 /* Damage in the table of functions: nobody is found, nothing is read outside. */
 static void test_damage(void **state)
 {
@@ -207,4 +277,4 @@ static void test_damage(void **state)
 		}
 }
 
-TEST_MAIN(TEST(test_frames), TEST(test_damage))
+TEST_MAIN(TEST(test_frames), TEST(test_growing), TEST(test_damage))
