@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "gort/find.h"
 #include "gort/rtget.h"
 #include "sym/dw.h"
 
@@ -25,6 +26,12 @@ struct err *rt_u(const struct rt *rt, va_t base, enum rt_field f, u64 *ret)
 	TRY(image_read(rt->im, rt_addr(rt, base, f), &raw, MIN(rt_size(rt, f), sizeof(raw))));
 	*ret = raw; /* little-endian: the unread high bytes are 0 */
 	return NULL;
+}
+
+struct err *rt_pointer(const struct rt *rt, enum rt_global g, va_t *ret)
+{
+	*ret = 0;
+	return rt->globals[g] ? image_read(rt->im, rt->globals[g], ret, sizeof(*ret)) : NULL;
 }
 
 struct err *rt_slice(const struct rt *rt, va_t va, u64 limit, struct go_slice *ret)
@@ -89,7 +96,7 @@ static struct err *resolve_globals(struct rt *rt, const struct dw *dw, va_t bias
 	return NULL;
 }
 
-static struct err *resolve(struct rt *rt, const struct binary *bin)
+static struct err *resolve_dwarf(struct rt *rt, const struct binary *bin)
 {
 	struct wanted w = {.n = 0};
 	struct dw *dw = NULL;
@@ -108,6 +115,29 @@ static struct err *resolve(struct rt *rt, const struct binary *bin)
 	dw_close(dw);
 	arena_fini(&w.arena);
 	return err;
+}
+
+/* Without DWARF: the table of the release, and what the globals hold. */
+static struct err *resolve_by_structure(struct rt *rt)
+{
+	if (!layout_from_table(&rt->version, rt->slots))
+		return err_new(ERR_MISSING, "no layout of %s is built in", rt->version.text);
+	TRY(find_globals(rt));
+	diag(rt->d, DIAG_BY_STRUCTURE, "the layout of %s is built in", rt->version.text);
+	return NULL;
+}
+
+static struct err *resolve(struct rt *rt, const struct binary *bin)
+{
+	struct err *err = NULL;
+
+	if (bin->match) {
+		err = resolve_dwarf(rt, bin);
+		if (!err || err->code != ERR_MISSING)
+			return err;
+	}
+	err_free(err);
+	return resolve_by_structure(rt);
 }
 
 /* mheap_ holds pointers to itself and sizes that the layout must agree with: a wrong executable
@@ -161,7 +191,10 @@ static struct err *read_state(struct rt *rt)
 {
 	u64 sweepgen;
 
-	TRY(image_read(rt->im, rt->globals[RT_G_GCPHASE], &rt->gcphase, sizeof(rt->gcphase)));
+	/* Where the variable has no place its value was derived (gort/find.h). */
+	if (rt->globals[RT_G_GCPHASE])
+		TRY(image_read(rt->im, rt->globals[RT_G_GCPHASE], &rt->gcphase,
+			       sizeof(rt->gcphase)));
 	if (rt->gcphase > GC_MARK_TERMINATION)
 		diag(rt->d, DIAG_STRUCTURE, "gcphase is %u", rt->gcphase);
 	TRY(rt_u(rt, rt->globals[RT_G_MHEAP], RT_MHEAP_SWEEPGEN, &sweepgen));
@@ -193,8 +226,6 @@ struct err *rt_attach(struct rt *rt, const struct image *im, const struct binary
 	rt->d = d;
 	TRY(version_find(im, bin, &rt->version));
 	TRY(check_release(rt));
-	if (bin->match == EXE_NONE)
-		return err_new(ERR_MISSING, "no executable");
 	TRY(resolve(rt, bin));
 	return check_and_read(rt);
 }

@@ -59,7 +59,7 @@ static bool read_either(const struct image *im, const struct binary *bin, va_t v
 	if (!err)
 		return true;
 	err_free(err);
-	bytes = binary_view(bin, im, va, n);
+	bytes = binary_view(bin, va, n);
 	if (bytes)
 		memcpy(buf, bytes, n);
 	return bytes != NULL;
@@ -126,7 +126,7 @@ static bool search_exe(const struct image *im, const struct binary *bin, struct 
 {
 	Elf64_Phdr ph;
 
-	for (u64 i = 0; bin->match && binary_phdr(bin, im, i, &ph); i++) {
+	for (u64 i = 0; binary_file_phdr(bin, i, &ph); i++) {
 		const u8 *p;
 		u64 n;
 

@@ -108,10 +108,8 @@ void binary_ids(const struct binary *bin, const struct image *im, struct elf_ids
 		      ret);
 }
 
-bool binary_phdr(const struct binary *bin, const struct image *im, u64 i, Elf64_Phdr *ret)
+static bool phdr_of(struct elf_bytes e, u64 i, Elf64_Phdr *ret)
 {
-	struct elf_bytes e = bin->match ? (struct elf_bytes){bin->exe.data, bin->exe.size}
-					: header_bytes(im, bin->header);
 	Elf64_Ehdr eh;
 	struct err *err = elf_header(e, &eh);
 
@@ -120,6 +118,30 @@ bool binary_phdr(const struct binary *bin, const struct image *im, u64 i, Elf64_
 		return false;
 	}
 	return i < MIN(elf_phdr_count(e, &eh), EXE_MAX_PHDRS) && elf_phdr(e, &eh, i, ret);
+}
+
+bool binary_file_phdr(const struct binary *bin, u64 i, Elf64_Phdr *ret)
+{
+	return bin->match && phdr_of((struct elf_bytes){bin->exe.data, bin->exe.size}, i, ret);
+}
+
+/* Whether the header page in the core has all program headers. */
+static bool core_has_phdrs(struct elf_bytes e)
+{
+	Elf64_Ehdr eh;
+	Elf64_Phdr ph;
+	struct err *err = elf_header(e, &eh);
+	u64 n = err ? 0 : elf_phdr_count(e, &eh);
+
+	err_free(err);
+	return n && elf_phdr(e, &eh, n - 1, &ph);
+}
+
+bool binary_phdr(const struct binary *bin, const struct image *im, u64 i, Elf64_Phdr *ret)
+{
+	struct elf_bytes e = header_bytes(im, bin->header);
+
+	return core_has_phdrs(e) ? phdr_of(e, i, ret) : binary_file_phdr(bin, i, ret);
 }
 
 /* Whether every file-backed segment of the executable is mapped where it should be. */
@@ -299,11 +321,11 @@ struct err *binary_find(struct binary *bin, const struct image *im,
 	return err;
 }
 
-const u8 *binary_view(const struct binary *bin, const struct image *im, va_t va, u64 n)
+const u8 *binary_view(const struct binary *bin, va_t va, u64 n)
 {
 	Elf64_Phdr ph;
 
-	for (u64 i = 0; bin->match && binary_phdr(bin, im, i, &ph); i++) {
+	for (u64 i = 0; binary_file_phdr(bin, i, &ph); i++) {
 		u64 skip = va - bin->bias - ph.p_vaddr;
 
 		if (ph.p_type == PT_LOAD && va - bin->bias >= ph.p_vaddr && skip < ph.p_filesz &&

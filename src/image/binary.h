@@ -36,11 +36,15 @@ const char *exe_match_name(enum exe_match match);
 /* Build ids of the executable, from its file or from the core's header page. */
 void binary_ids(const struct binary *bin, const struct image *im, struct elf_ids *ret);
 
-/* Program header i of the executable, from the file or from the core's header page. */
+/* Program header i of the executable: as it was mapped, by the header page in the core, or else as
+ * its file has it. strip changes their sizes a little, in the file alone. */
 bool binary_phdr(const struct binary *bin, const struct image *im, u64 i, Elf64_Phdr *ret);
+
+/* Program header i of the executable's file; false without one. */
+bool binary_file_phdr(const struct binary *bin, u64 i, Elf64_Phdr *ret);
 
 /* What the executable's file has for n bytes of the process at va, in place; NULL when it does not
  * have them all. */
-const u8 *binary_view(const struct binary *bin, const struct image *im, va_t va, u64 n);
+const u8 *binary_view(const struct binary *bin, va_t va, u64 n);
 
 #endif
