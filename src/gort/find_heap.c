@@ -94,6 +94,30 @@ static bool is_controller(const struct finder *f, va_t gcc)
 	       limit && limit <= INT64_MAX && gauges_fit(f, gcc);
 }
 
+/* memstats counts the same, in three parts that are summed (mstats.c). */
+static bool agrees(const struct finder *f, va_t gcc, enum rt_field gauge, enum rt_field part)
+{
+	const struct rt *rt = f->rt;
+	va_t deltas = rt_addr(rt, rt->globals[RT_G_MEMSTATS], RT_MSTATS_DELTAS);
+	u64 n = rt_size(rt, RT_MSTATS_DELTAS) / MAX(rt_size(rt, RT_MSTATS_DELTA), 1);
+	u64 sum = 0, v;
+
+	for (u64 i = 0; i < n; i++)
+		if (find_field(f, deltas + i * rt_size(rt, RT_MSTATS_DELTA), part, &v))
+			sum += v;
+	return find_field(f, gcc, gauge, &v) && v == sum;
+}
+
+/* A process that was stopped in its allocator may have changed one of two counters, not all. */
+static u64 rank_controller(const struct finder *f, va_t gcc)
+{
+	u64 percent;
+
+	return (u64)agrees(f, gcc, RT_GCC_HEAP_IN_USE, RT_DELTA_IN_HEAP) +
+	       agrees(f, gcc, RT_GCC_HEAP_RELEASED, RT_DELTA_RELEASED) +
+	       (find_field(f, gcc, RT_GCC_PERCENT, &percent) && percent);
+}
+
 /* Anchored at heapInUse: few words are a number of pages. */
 static struct err *find_controller(struct finder *f)
 {
@@ -107,7 +131,8 @@ static struct err *find_controller(struct finder *f)
 
 			if (v && v % GO_PAGE_BYTES == 0 && v < GO_MAX_ADDR &&
 			    is_controller(f, it.va + 8 * i - distance))
-				find_take(&a, it.va + 8 * i - distance, 0);
+				find_take(&a, it.va + 8 * i - distance,
+					  rank_controller(f, it.va + 8 * i - distance));
 		}
 	return find_settle(f, RT_G_GC_CONTROLLER, &a, true);
 }

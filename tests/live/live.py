@@ -38,6 +38,7 @@ sys.dont_write_bytecode = True
 import checks
 import residency
 import truth
+import twins
 from programs import PROGRAMS
 
 PROGS = pathlib.Path(__file__).resolve().parent / "progs"
@@ -58,6 +59,8 @@ MODES = {
     "c-shared": ["-buildmode=c-shared"],
 }
 WITH_C = ["cgo", "plugin", "c-shared"]
+# Modes whose cores are not looked at without DWARF.
+WITHOUT_TWINS = []
 
 TEST_SECONDS = 120
 BUILD_SECONDS = 600
@@ -149,6 +152,12 @@ def go_environment(target):
         "GOTOOLCHAIN": "local",
         "GOWORK": "off",
     }
+
+
+def go_file(target):
+    """The file of the executable that has the Go runtime in it."""
+    exe = executable(target)
+    return exe.with_name("library.so") if target.mode == "c-shared" else exe
 
 
 BUILDING = collections.defaultdict(threading.Lock)
@@ -258,13 +267,14 @@ class Tool:
         self.path, self.core, self.deadline = path, core, deadline
         self.documents = {}
 
-    def output(self, *arguments):
+    def output(self, *arguments, after=(), statuses=(0,)):
+        """stdout of spanscope ARGUMENTS CORE AFTER."""
         environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
-        result = run([self.path, *arguments, self.core.name], self.deadline - time.monotonic(),
+        result = run([self.path, *arguments, self.core.name, *after], self.deadline - time.monotonic(),
                      cwd=self.core.parent, env=environment)
         name = arguments[0] if arguments else "text"
         self.core.with_name(f"{name}.out").write_text(result.stdout)
-        if result.returncode:
+        if result.returncode not in statuses:
             raise Failure(f"{name}: exit status {result.returncode}: {last_line(result.stderr)}")
         return result.stdout
 
@@ -273,9 +283,9 @@ class Tool:
             self.documents[command] = self.run_json(command)
         return self.documents[command]
 
-    def run_json(self, command):
+    def run_json(self, command, *after, statuses=(0,)):
         try:
-            document = json.loads(self.output(command, "--json"))
+            document = json.loads(self.output(command, "--json", after=after, statuses=statuses))
         except json.JSONDecodeError as error:
             raise Failure(f"{command}: stdout is not one JSON document: {error}") from None
         schema = f"spanscope/{command}/1"
@@ -291,18 +301,20 @@ def check_spanscope(tool, target, dump, known):
     """Every problem that the commands show on this core."""
     program = target.program
 
-    def twins():
+    def ledger_twins():
         stats = known if program.frozen else tool.json("memstats")["memstats"]
         return checks.ledger_twins(tool.classes(), stats)
 
     yield from guarded(lambda: checks.memstats(
         tool.json("memstats"), tool.json("verify"), known, program.frozen))
     yield from guarded(lambda: checks.ledger(tool.json("ledger"), dump))
-    yield from guarded(twins)
+    yield from guarded(ledger_twins)
     yield from guarded(lambda: program.check(known, tool.classes(), dump))
     yield from guarded(lambda: checks.overview(tool.json("overview")))
     yield from guarded(lambda: checks.text(tool.output()))
     yield from guarded(lambda: checks.verify(tool.json("verify")))
+    if target.mode not in WITHOUT_TWINS:
+        yield from guarded(lambda: twins.check(tool, go_file(target), program.frozen))
     if dump == "kernel":
         record = tool.core.with_name("process")
         yield from guarded(lambda: residency.check(record, tool.core, tool.json("vmas")))
@@ -370,7 +382,7 @@ def missing(target, dump):
         return "no gcc"
     if dump == "gcore" and not shutil.which("gcore"):
         return "no gcore"
-    return None
+    return twins.missing()
 
 
 def kernel_obstacle():
