@@ -23,7 +23,7 @@ static bool is_mheap(const struct finder *f, va_t mheap)
 static struct err *find_mheap(struct finder *f)
 {
 	struct find_answer a = {.name = "mheap_"};
-	struct find_words it = {.f = f};
+	struct find_words it = {.f = f, .range = f->first_bss};
 	u64 distance = (u64)f->rt->slots[RT_MHEAP_SPANALLOC].offset +
 		       (u64)f->rt->slots[RT_FIXALLOC_ARG].offset;
 
@@ -122,7 +122,7 @@ static u64 rank_controller(const struct finder *f, va_t gcc)
 static struct err *find_controller(struct finder *f)
 {
 	struct find_answer a = {.name = "gcController"};
-	struct find_words it = {.f = f};
+	struct find_words it = {.f = f, .range = f->first_bss};
 	u64 distance = (u64)f->rt->slots[RT_GCC_HEAP_IN_USE].offset;
 
 	while (find_next_words(&it))

@@ -196,7 +196,7 @@ static bool has_bits(const struct finder *f, va_t arena, va_t bits)
 	return bits >= arena && bits < arena + rt_size(f->rt, RT_GCBITS_ARENA);
 }
 
-/* Walks the list of arenas; marks which samples have bits in them. 0 when it is none. */
+/* Walks the list of arenas; notes which samples have bits in them. False when it is none. */
 static bool walk_arenas(const struct finder *f, va_t arena, bool marks,
 			u8 hits[static FIND_MAX_SAMPLES], u64 *count)
 {
@@ -224,9 +224,10 @@ static bool walk_arenas(const struct finder *f, va_t arena, bool marks,
 }
 
 /* Mark bits are in the arenas of this cycle or of the next (mheap.go nextMarkBitArenaEpoch), what
- * is allocated may also be described in those of the previous one. The number of arenas; 0 when it
- * is not gcBitsArenas. A span that is being swept has bits between two cycles. */
-static u64 count_arenas(const struct finder *f, va_t base)
+ * is allocated may also be described in those of the previous one. A span that is being swept has
+ * bits between two cycles. How many samples fit, then how many arenas there are; 0 when it is not
+ * gcBitsArenas. */
+static u64 rank_arenas(const struct finder *f, va_t base)
 {
 	static const struct {
 		enum rt_field head;
@@ -236,7 +237,7 @@ static u64 count_arenas(const struct finder *f, va_t base)
 		     {RT_GCBITS_ARENAS_PREVIOUS, false},
 		     {RT_GCBITS_ARENAS_FREE, false}};
 	u8 hits[FIND_MAX_SAMPLES] = {0};
-	u64 count = 0, missed = 0;
+	u64 count = 0, fit = 0;
 
 	for (size_t i = 0; i < COUNT_OF(lists); i++) {
 		va_t arena;
@@ -246,10 +247,12 @@ static u64 count_arenas(const struct finder *f, va_t base)
 			return 0;
 	}
 	for (size_t i = 0; i < f->sample_count; i++)
-		missed += hits[i] != 3;
-	return missed * 16 <= f->sample_count ? count : 0;
+		fit += hits[i] == 3;
+	return (f->sample_count - fit) * 16 <= f->sample_count ? fit * MAX_ARENAS + count : 0;
 }
 
+/* Where the list of free arenas is empty, the word behind the first may look like the structure
+ * too; the arenas on all its lists are the same. */
 static struct err *find_gcbits(struct finder *f)
 {
 	static const enum rt_field heads[] = {RT_GCBITS_ARENAS_NEXT, RT_GCBITS_ARENAS_CURRENT};
@@ -259,10 +262,10 @@ static struct err *find_gcbits(struct finder *f)
 		for (size_t j = 0; j < COUNT_OF(heads); j++) {
 			struct find_pointer p = f->pointers.v[i];
 			va_t base = p.at - (u64)f->rt->slots[heads[j]].offset;
-			u64 n = p.to % 4096 == 0 ? count_arenas(f, base) : 0;
+			u64 rank = p.to % 4096 == 0 ? rank_arenas(f, base) : 0;
 
-			if (n)
-				find_take(&a, base, n);
+			if (rank && (rank != a.rank || base != a.va + sizeof(va_t)))
+				find_take(&a, base, rank);
 		}
 	return find_settle(f, RT_G_GCBITS_ARENAS, &a, true);
 }

@@ -143,6 +143,7 @@ struct err *find_module(struct finder *f)
 	TRY(err);
 	add_range(f, RT_MODULE_NOPTRDATA, RT_MODULE_ENOPTRDATA);
 	add_range(f, RT_MODULE_DATA, RT_MODULE_EDATA);
+	f->first_bss = f->range_count;
 	add_range(f, RT_MODULE_BSS, RT_MODULE_EBSS);
 	add_range(f, RT_MODULE_NOPTRBSS, RT_MODULE_ENOPTRBSS);
 	return NULL;

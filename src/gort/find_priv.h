@@ -18,6 +18,7 @@ struct finder {
 	struct rt *rt;
 	struct range ranges[FIND_MAX_RANGES]; /* of the module's variables, disjoint */
 	size_t range_count;
+	size_t first_bss; /* of the ranges: from here on variables began as zero */
 
 	ARRAY(struct find_pointer) pointers;
 	ARRAY(struct range) chunks; /* of persistent memory, sorted */
@@ -45,7 +46,7 @@ void find_take(struct find_answer *a, va_t va, u64 rank);
 struct err *find_settle(struct finder *f, enum rt_global g, const struct find_answer *a,
 			bool need) ERR_RESULT;
 
-/* The module's variables as runs of words in the core. */
+/* The module's variables as runs of words in the core; range is where to begin. */
 struct find_words {
 	const struct finder *f;
 	size_t range;

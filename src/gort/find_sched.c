@@ -255,7 +255,7 @@ static u64 rank_sched(const struct finder *f, va_t sched)
 static struct err *find_sched(struct finder *f)
 {
 	struct find_answer a = {.name = "sched"};
-	struct find_words it = {.f = f};
+	struct find_words it = {.f = f, .range = f->first_bss};
 	u64 distance = (u64)f->rt->slots[RT_SCHED_MNEXT].offset;
 
 	while (find_next_words(&it))

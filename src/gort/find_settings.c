@@ -57,7 +57,7 @@ static u64 debug_value(const struct finder *f, va_t debug)
 static struct err *find_debug(struct finder *f)
 {
 	struct find_answer a = {.name = "debug"};
-	struct find_words it = {.f = f};
+	struct find_words it = {.f = f, .range = f->first_bss};
 	u64 offset = (u64)f->rt->slots[RT_DEBUG_INVALIDPTR].offset, half = offset / 4 % 2;
 
 	while (find_next_words(&it))
@@ -136,7 +136,7 @@ static bool same_goals(const struct finder *f, va_t a, va_t b)
 static struct err *find_scavenge(struct finder *f)
 {
 	struct find_answer a = {.name = "scavenge"};
-	struct find_words it = {.f = f};
+	struct find_words it = {.f = f, .range = f->first_bss};
 	u64 distance = (u64)f->rt->slots[RT_SCAVENGE_LIMIT_GOAL].offset;
 	struct pacing pacing;
 
