@@ -19,4 +19,8 @@
  * (rt->gcphase). ERR_FORMAT says what was not found, or found twice. */
 struct err *find_globals(struct rt *rt) ERR_RESULT;
 
+/* ERR_FORMAT when several Go runtimes are in the process, each with a heap of its own: a Go program
+ * that has loaded a Go library (-buildmode=c-shared). A plugin is a module of the same runtime. */
+struct err *find_single_runtime(struct rt *rt) ERR_RESULT;
+
 #endif

@@ -100,11 +100,10 @@ static struct err *search(const struct finder *f, struct modules_found *found)
 	return NULL;
 }
 
-/* Modules that no other one is followed by begin a runtime's list. */
-static struct err *choose_first(struct finder *f, const struct modules_found *found)
+/* A module that no other one is followed by begins a runtime's list. */
+static void choose_first(const struct finder *f, const struct modules_found *found,
+			 struct find_answer *first)
 {
-	struct find_answer first = {.name = "firstmoduledata"};
-
 	for (size_t i = 0; i < found->v.n; i++) {
 		bool follows = false;
 
@@ -115,13 +114,36 @@ static struct err *choose_first(struct finder *f, const struct modules_found *fo
 				  next == found->v.v[i];
 		}
 		if (!follows)
-			find_take(&first, found->v.v[i], 0);
+			find_take(first, found->v.v[i], 0);
 	}
-	if (first.other)
-		return err_new(ERR_FORMAT,
-			       "two Go runtimes are in this process (modules at 0x%llx and 0x%llx)",
-			       (unsigned long long)first.va, (unsigned long long)first.other);
-	return find_settle(f, RT_G_FIRSTMODULEDATA, &first, true);
+}
+
+static const char *module_file(const struct rt *rt, va_t m)
+{
+	const struct vma *v = image_vma(rt->im, m);
+
+	return v && v->file >= 0 ? rt->im->files.v[v->file].path : "memory";
+}
+
+static struct err *check_single(const struct rt *rt, const struct find_answer *first)
+{
+	if (!first->other)
+		return NULL;
+	return err_new(ERR_FORMAT, "several Go runtimes are in this process, in %s and in %s",
+		       module_file(rt, first->va), module_file(rt, first->other));
+}
+
+struct err *find_single_runtime(struct rt *rt)
+{
+	struct finder f = {.rt = rt};
+	struct modules_found found = {.v = {0}};
+	struct find_answer first = {.name = "firstmoduledata"};
+	struct err *err = search(&f, &found);
+
+	if (!err)
+		choose_first(&f, &found, &first);
+	array_free(&found.v);
+	return err ? err : check_single(rt, &first);
 }
 
 static void add_range(struct finder *f, enum rt_field lo, enum rt_field hi)
@@ -135,12 +157,15 @@ static void add_range(struct finder *f, enum rt_field lo, enum rt_field hi)
 struct err *find_module(struct finder *f)
 {
 	struct modules_found found = {.v = {0}};
+	struct find_answer first = {.name = "firstmoduledata"};
 	struct err *err = search(f, &found);
 
 	if (!err)
-		err = choose_first(f, &found);
+		choose_first(f, &found, &first);
 	array_free(&found.v);
 	TRY(err);
+	TRY(check_single(f->rt, &first));
+	TRY(find_settle(f, RT_G_FIRSTMODULEDATA, &first, true));
 	add_range(f, RT_MODULE_NOPTRDATA, RT_MODULE_ENOPTRDATA);
 	add_range(f, RT_MODULE_DATA, RT_MODULE_EDATA);
 	f->first_bss = f->range_count;

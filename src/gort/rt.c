@@ -133,6 +133,8 @@ static struct err *resolve(struct rt *rt, const struct binary *bin)
 
 	if (bin->match) {
 		err = resolve_dwarf(rt, bin);
+		if (!err && binary_count_go(rt->im) > 1)
+			err = find_single_runtime(rt);
 		if (!err || err->code != ERR_MISSING)
 			return err;
 	}

@@ -79,6 +79,18 @@ static void locate_library(struct binary *bin, const struct image *im)
 	}
 }
 
+size_t binary_count_go(const struct image *im)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < im->vmas.n; i++) {
+		const struct vma *v = &im->vmas.v[i];
+
+		n += v->kind == VMA_FILE && v->offset == 0 && is_go(im, v->lo);
+	}
+	return n;
+}
+
 static void locate_in_core(struct binary *bin, const struct image *im)
 {
 	const struct vma *v = im->auxv.entry ? image_vma(im, im->auxv.entry) : NULL;

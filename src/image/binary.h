@@ -36,6 +36,9 @@ const char *exe_match_name(enum exe_match match);
 /* Build ids of the executable, from its file or from the core's header page. */
 void binary_ids(const struct binary *bin, const struct image *im, struct elf_ids *ret);
 
+/* How many mapped files say in their headers that Go's linker made them, or had a part in it. */
+size_t binary_count_go(const struct image *im);
+
 /* Program header i of the executable: as it was mapped, by the header page in the core, or else as
  * its file has it. strip changes their sizes a little, in the file alone. */
 bool binary_phdr(const struct binary *bin, const struct image *im, u64 i, Elf64_Phdr *ret);
