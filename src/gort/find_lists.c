@@ -264,7 +264,9 @@ static struct err *find_gcbits(struct finder *f)
 			va_t base = p.at - (u64)f->rt->slots[heads[j]].offset;
 			u64 rank = p.to % 4096 == 0 ? rank_arenas(f, base) : 0;
 
-			if (rank && (rank != a.rank || base != a.va + sizeof(va_t)))
+			if (rank && rank == a.rank && base + sizeof(va_t) == a.va)
+				a.va = base;
+			else if (rank && (rank != a.rank || base != a.va + sizeof(va_t)))
 				find_take(&a, base, rank);
 		}
 	return find_settle(f, RT_G_GCBITS_ARENAS, &a, true);

@@ -41,6 +41,32 @@ static bool is_p(const struct finder *f, va_t p, u64 index)
 	       find_dumped(f, span, rt_size(f->rt, RT_MSPAN));
 }
 
+/* The size class of an object, which from 1.22 on may have a header of a word. */
+static u64 class_of(const struct finder *f, u64 bytes)
+{
+	va_t table = f->rt->globals[RT_G_SIZE_CLASSES];
+	u16 class = 0;
+
+	for (u64 i = 1; i < GO_MAX_SIZE_CLASSES && class < bytes; i++) {
+		struct err *err = image_read(f->rt->im, table + i * sizeof(class), &class,
+					     sizeof(class));
+
+		err_free(err);
+		if (err)
+			return 0;
+	}
+	return class;
+}
+
+/* Experiments change what is behind the fields of a P that are read, and so its size. */
+static bool fits_layout(const struct finder *f, va_t p)
+{
+	u64 size = rt_size(f->rt, RT_P), slot;
+
+	return find_field(f, find_span_of(f, p), RT_MSPAN_ELEMSIZE, &slot) &&
+	       (slot == class_of(f, size) || slot == class_of(f, size + sizeof(va_t)));
+}
+
 static bool is_allp(const struct finder *f, const struct go_slice *s)
 {
 	for (u64 i = 0; i < s->len; i++) {
@@ -137,6 +163,7 @@ static struct err *find_allp(struct finder *f)
 {
 	struct find_answer a = {.name = "allp"};
 	struct go_slice s, best = {0};
+	va_t first;
 
 	for (size_t i = 0; i < f->pointers.n; i++) {
 		struct find_pointer p = f->pointers.v[i];
@@ -149,6 +176,9 @@ static struct err *find_allp(struct finder *f)
 			best = s;
 	}
 	TRY(find_settle(f, RT_G_ALLP, &a, true));
+	if (!image_u64(f->rt->im, best.ptr, &first) || !fits_layout(f, first))
+		return err_new(ERR_FORMAT, "a P has another size than in the layout of %s",
+			       f->rt->version.text);
 	for (u64 i = 0; i < best.len; i++) {
 		va_t p;
 

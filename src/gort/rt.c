@@ -117,14 +117,29 @@ static struct err *resolve_dwarf(struct rt *rt, const struct binary *bin)
 	return err;
 }
 
-/* Without DWARF: the table of the release, and what the globals hold. */
+/* Without DWARF: the table of the release, and what the globals hold. Where a release has several
+ * tables the structures tell which is right. */
 static struct err *resolve_by_structure(struct rt *rt)
 {
-	if (!layout_from_table(&rt->version, rt->slots))
-		return err_new(ERR_MISSING, "no layout of %s is built in", rt->version.text);
-	TRY(find_globals(rt));
-	diag(rt->d, DIAG_BY_STRUCTURE, "the layout of %s is built in", rt->version.text);
-	return NULL;
+	struct err *first = NULL;
+
+	for (unsigned i = 0; layout_from_table(&rt->version, i, rt->slots); i++) {
+		struct err *err = find_globals(rt);
+
+		if (!err) {
+			err_free(first);
+			diag(rt->d, DIAG_BY_STRUCTURE, "the layout of %s is built in",
+			     rt->version.text);
+			return NULL;
+		}
+		if (err->code == ERR_LIMIT || first) {
+			err_free(first);
+			return err;
+		}
+		first = err;
+	}
+	return first ? first
+		     : err_new(ERR_MISSING, "no layout of %s is built in", rt->version.text);
 }
 
 static struct err *resolve(struct rt *rt, const struct binary *bin)
@@ -239,7 +254,7 @@ struct err *rt_attach_layout(struct rt *rt, const struct image *im, const struct
 	rt->d = d;
 	rt->version = *v;
 	TRY(check_release(rt));
-	if (!layout_from_table(v, rt->slots))
+	if (!layout_from_table(v, 0, rt->slots))
 		return err_new(ERR_MISSING, "no layout of %s is built in", v->text);
 	memcpy(rt->globals, globals, sizeof(rt->globals));
 	return check_and_read(rt);

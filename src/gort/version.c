@@ -49,6 +49,18 @@ bool version_parse(const char *text, struct go_version *ret)
 	return true;
 }
 
+bool version_has_experiment(const struct go_version *v, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *p = v->experiments; len && *p; p += strcspn(p, ",")) {
+		p += *p == ',';
+		if (strcspn(p, ",") == len && !strncmp(p, name, len))
+			return true;
+	}
+	return !len;
+}
+
 /* Bytes of the process, from the core or, where it was not dumped, from the executable. */
 static bool read_either(const struct image *im, const struct binary *bin, va_t va, void *buf,
 			size_t n)

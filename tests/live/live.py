@@ -55,6 +55,7 @@ MODES = {
     "pie": ["-buildmode=pie"],
     "cgo": ["-buildmode=exe"],
     "arenas": ["-buildmode=exe"],
+    "marker": ["-buildmode=exe"],
     "plugin": ["-buildmode=exe"],
     "c-shared": ["-buildmode=c-shared"],
 }
@@ -138,6 +139,13 @@ def source_hash(target):
     return digest.hexdigest()[:16]
 
 
+def experiment(target):
+    """GOEXPERIMENT: for the mode `marker` the marker that is not the release's default."""
+    if target.mode == "marker":
+        return "greenteagc" if target.release == "1.25" else "nogreenteagc"
+    return "arenas" if target.mode == "arenas" else ""
+
+
 def go_environment(target):
     keep = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
     return keep | {
@@ -145,7 +153,7 @@ def go_environment(target):
         "GO111MODULE": "on",
         "GOCACHE": str(CACHE / "gocache" / f"go{target.release}"),
         "GOENV": "off",
-        "GOEXPERIMENT": "arenas" if target.mode == "arenas" else "",
+        "GOEXPERIMENT": experiment(target),
         "GOFLAGS": "-mod=mod",
         "GOPATH": str(CACHE / "gopath"),
         "GOPROXY": "off",

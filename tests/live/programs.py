@@ -166,6 +166,8 @@ class Program:
 
 PROGRAMS = {
     "quiet": Program(quiet, "quiet", modes=("static", "pie")),
+    "marker": Program(quiet, "quiet", modes=("marker",),
+                      without=("1.19", "1.21", "1.22", "1.23", "1.24")),
     "fragmented": Program(fragmented, "fragmented"),
     "idle": Program(idle, "idle"),
     "released": Program(released, "idle", ("-release",)),
