@@ -70,6 +70,7 @@ struct err *session_open(struct session *s, const struct opts *o)
 
 	TRY(image_open(&s->image, o->core, &s->diags));
 	TRY(binary_find(&s->binary, &s->image, &o->binary, &s->diags));
+	TRY(binary_find_debug(&s->binary, &s->image, &o->binary));
 	log_stage_end(&stage, s->image.vmas.n, "mappings");
 	TRY(open_heap(s));
 	if ((o->command->needs & NEED_LEDGER) != NEED_LEDGER)

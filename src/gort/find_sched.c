@@ -48,8 +48,8 @@ static u64 class_of(const struct finder *f, u64 bytes)
 	u16 class = 0;
 
 	for (u64 i = 1; i < GO_MAX_SIZE_CLASSES && class < bytes; i++) {
-		struct err *err = image_read(f->rt->im, table + i * sizeof(class), &class,
-					     sizeof(class));
+		struct err *err =
+			image_read(f->rt->im, table + i * sizeof(class), &class, sizeof(class));
 
 		err_free(err);
 		if (err)

@@ -96,14 +96,14 @@ static struct err *resolve_globals(struct rt *rt, const struct dw *dw, va_t bias
 	return NULL;
 }
 
-static struct err *resolve_dwarf(struct rt *rt, const struct binary *bin)
+static struct err *resolve_dwarf(struct rt *rt, const char *path, va_t bias)
 {
 	struct wanted w = {.n = 0};
 	struct dw *dw = NULL;
 	struct err *err;
 
 	collect_wanted(&w);
-	err = dw_open(bin->exe.path, &dw);
+	err = dw_open(path, &dw);
 	if (!err)
 		err = dw_find(dw, w.names, w.needed, w.n);
 	if (!err)
@@ -111,7 +111,7 @@ static struct err *resolve_dwarf(struct rt *rt, const struct binary *bin)
 	if (!err)
 		err = layout_complete(rt->slots, &rt->version, rt->d);
 	if (!err)
-		err = resolve_globals(rt, dw, bin->bias);
+		err = resolve_globals(rt, dw, bias);
 	dw_close(dw);
 	arena_fini(&w.arena);
 	return err;
@@ -142,18 +142,20 @@ static struct err *resolve_by_structure(struct rt *rt)
 		     : err_new(ERR_MISSING, "no layout of %s is built in", rt->version.text);
 }
 
+/* The executable's own DWARF, else that of a separate file, else what can be found without. */
 static struct err *resolve(struct rt *rt, const struct binary *bin)
 {
-	struct err *err = NULL;
+	const char *const paths[] = {bin->match ? bin->exe.path : NULL, bin->debug.path};
 
-	if (bin->match) {
-		err = resolve_dwarf(rt, bin);
-		if (!err && binary_count_go(rt->im) > 1)
-			err = find_single_runtime(rt);
-		if (!err || err->code != ERR_MISSING)
+	for (size_t i = 0; i < COUNT_OF(paths); i++) {
+		struct err *err = paths[i] ? resolve_dwarf(rt, paths[i], bin->bias) : NULL;
+
+		if (paths[i] && !err && binary_count_go(rt->im) > 1)
+			return find_single_runtime(rt);
+		if (paths[i] && (!err || err->code != ERR_MISSING))
 			return err;
+		err_free(err);
 	}
-	err_free(err);
 	return resolve_by_structure(rt);
 }
 

@@ -176,12 +176,6 @@ static bool segments_fit(const struct image *im, struct elf_bytes e, const Elf64
 	return any;
 }
 
-/* The ids in words, for a message. */
-static const char *id_text(const struct elf_ids *ids)
-{
-	return *ids->go ? ids->go : *ids->gnu ? ids->gnu : "no build id";
-}
-
 /* Decides whether the file is the executable of the core; *why is set when it is not. */
 static enum exe_match match_file(const struct image *im, const struct binary *bin,
 				 const struct os_file *f, va_t bias, char **why)
@@ -198,16 +192,13 @@ static enum exe_match match_file(const struct image *im, const struct binary *bi
 	}
 	elf_build_ids(header_bytes(im, bin->header), &core_ids);
 	elf_build_ids(e, &file_ids);
-	if (*core_ids.go && *file_ids.go && !strcmp(core_ids.go, file_ids.go))
-		return EXE_GO_BUILD_ID;
-	if (!(*core_ids.go && *file_ids.go) && *core_ids.gnu && *file_ids.gnu &&
-	    !strcmp(core_ids.gnu, file_ids.gnu))
-		return EXE_GNU_BUILD_ID;
+	if (elf_ids_match(&core_ids, &file_ids))
+		return *core_ids.go && *file_ids.go ? EXE_GO_BUILD_ID : EXE_GNU_BUILD_ID;
 	if (!*core_ids.go && !*core_ids.gnu && segments_fit(im, e, &eh, bias))
 		return EXE_PATH;
 	*why = xasprintf("%s has %s%s, the core's executable has %s", f->path,
-			 *file_ids.go || *file_ids.gnu ? "build id " : "", id_text(&file_ids),
-			 id_text(&core_ids));
+			 *file_ids.go || *file_ids.gnu ? "build id " : "", elf_ids_text(&file_ids),
+			 elf_ids_text(&core_ids));
 	return EXE_NONE;
 }
 
@@ -351,4 +342,5 @@ const u8 *binary_view(const struct binary *bin, va_t va, u64 n)
 void binary_close(struct binary *bin)
 {
 	os_file_close(&bin->exe);
+	os_file_close(&bin->debug);
 }

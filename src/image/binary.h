@@ -15,12 +15,14 @@ struct binary {
 	bool library;          /* a shared library with Go in it */
 
 	enum exe_match match;
-	struct os_file exe; /* valid unless match is EXE_NONE */
-	va_t bias;          /* target address minus p_vaddr, as far as it can be told */
+	struct os_file exe;   /* valid unless match is EXE_NONE */
+	va_t bias;            /* target address minus p_vaddr, as far as it can be told */
+	struct os_file debug; /* a separate file with its DWARF; without a path there is none */
 };
 
 struct binary_options {
 	const char *given; /* a path that the user named, or NULL */
+	const char *debug; /* the path of a file with its DWARF, or NULL */
 	bool none;         /* analyse without an executable */
 };
 
@@ -30,6 +32,13 @@ struct binary_options {
 struct err *binary_find(struct binary *bin, const struct image *im,
 			const struct binary_options *opt, struct diags *d) ERR_RESULT;
 void binary_close(struct binary *bin);
+
+/* Looks for a file that has what strip took from the executable (objcopy --only-keep-debug): the
+ * given one, else NAME.debug beside the executable, .debug/NAME.debug, or by its GNU build id
+ * below /usr/lib/debug. A given one of another build is ERR_USAGE; others are left. Only for an
+ * executable whose build id is known. */
+struct err *binary_find_debug(struct binary *bin, const struct image *im,
+			      const struct binary_options *opt) ERR_RESULT;
 
 const char *exe_match_name(enum exe_match match);
 
