@@ -56,12 +56,12 @@ static u64 class_of(const struct finder *f, u64 bytes)
 	return class;
 }
 
-/* Experiments change what is behind the fields of a P that are read, and so its size. */
-static bool fits_layout(const struct finder *f, va_t p)
+/* Whether an object of the heap has the size of this structure, in slots. */
+static bool has_size(const struct finder *f, va_t object, enum rt_field whole)
 {
-	u64 size = rt_size(f->rt, RT_P), slot;
+	u64 size = rt_size(f->rt, whole), slot;
 
-	return find_field(f, find_span_of(f, p), RT_MSPAN_ELEMSIZE, &slot) &&
+	return find_field(f, find_span_of(f, object), RT_MSPAN_ELEMSIZE, &slot) &&
 	       (slot == class_of(f, size) || slot == class_of(f, size + sizeof(va_t)));
 }
 
@@ -174,7 +174,8 @@ static struct err *find_allp(struct finder *f)
 			best = s;
 	}
 	TRY(find_settle(f, RT_G_ALLP, &a, true));
-	if (!image_u64(f->rt->im, best.ptr, &first) || !fits_layout(f, first))
+	/* Experiments change what is behind the fields of a P that are read. */
+	if (!image_u64(f->rt->im, best.ptr, &first) || !has_size(f, first, RT_P))
 		return err_new(ERR_FORMAT, "a P has another size than in the layout of %s",
 			       f->rt->version.text);
 	for (u64 i = 0; i < best.len; i++) {
@@ -192,7 +193,7 @@ static bool is_g(const struct finder *f, va_t g)
 
 	return find_field(f, g, RT_G_STACK_LO, &lo) && find_field(f, g, RT_G_STACK_HI, &hi) &&
 	       lo <= hi && !lo == !hi && hi < GO_MAX_ADDR &&
-	       find_field(f, g, RT_G_STATUS, &status) &&
+	       find_field(f, g, RT_G_STATUS, &status) && status &&
 	       (status & ~(u64)STATUS_SCAN_BIT) <= MAX_STATUS &&
 	       find_field(f, g, RT_G_GOID, &goid) && goid < MAX_GOID;
 }
@@ -208,7 +209,7 @@ static bool is_allgs(const struct finder *f, const struct go_slice *s, u64 *max_
 		u64 goid;
 
 		if (!image_u64(f->rt->im, s->ptr + i * sizeof(g), &g) || g % 8 != 0 ||
-		    !is_g(f, g) || !find_span_of(f, g) || !find_field(f, g, RT_G_GOID, &goid))
+		    !is_g(f, g) || !has_size(f, g, RT_G) || !find_field(f, g, RT_G_GOID, &goid))
 			return false;
 		if (i && goid == before)
 			return false;
