@@ -127,7 +127,8 @@ static struct err *find_all(struct finder *f)
 	TRY(find_span_lists(f));
 	TRY(find_persistent(f));
 	TRY(find_buckets(f));
-	return find_callbacks(f);
+	TRY(find_callbacks(f));
+	return find_profile(f);
 }
 
 struct err *find_globals(struct rt *rt)

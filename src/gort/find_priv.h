@@ -104,5 +104,6 @@ struct err *find_span_lists(struct finder *f) ERR_RESULT;
 struct err *find_persistent(struct finder *f) ERR_RESULT;
 struct err *find_buckets(struct finder *f) ERR_RESULT;
 struct err *find_callbacks(struct finder *f) ERR_RESULT;
+struct err *find_profile(struct finder *f) ERR_RESULT;
 
 #endif
