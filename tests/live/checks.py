@@ -35,6 +35,7 @@ def memstats(document, verification, truth, frozen):
     and verify must know what makes a figure differ from them."""
     if frozen:
         yield from same_memstats(document["memstats"], truth)
+        yield from same_metrics(document["metrics"], truth["metrics"])
     if not document["checks"]:
         yield "memstats: no checks"
     explained = {} if frozen else {
@@ -60,6 +61,16 @@ def same_memstats(stats, truth):
     for name in MEMSTATS_ALSO:
         if name in stats and stats[name] != truth[name]:
             yield difference(name, truth[name], stats[name])
+
+
+def same_metrics(metrics, truth):
+    """Every metric that spanscope gives is one of this release, with the value that the process
+    read. In JSON an integer beyond 63 bits (GOGC=off) is the nearest number that a double has."""
+    for name, value in metrics.items():
+        if name not in truth:
+            yield f"{name}: no metric of this release"
+        elif value != (truth[name] if truth[name] < 1 << 63 else float(truth[name])):
+            yield difference(name, truth[name], value)
 
 
 def difference(name, truth, tool):
