@@ -180,6 +180,21 @@ class Program:
     tables: collections.abc.Callable = None
 
 
+def pages(tool, truth, dump):
+    """Each block is a span of its own, and has in memory what the process saw; a dense core shows
+    of it what has content."""
+    rows = {int(row["start"], 16): row for row in tool.json("spans")["spans"]}
+    for name in ("untouched", "half", "full", "zeroed", "dontneed", "lazyfree"):
+        row = rows.get(truth[f"{name}_address"])
+        known = truth[f"{name}_resident" if dump == "kernel" else f"{name}_content"]
+        if not row or row["marked"] != 1:
+            yield f"spans: {name}: {row}"
+        elif row["resident"] != known:
+            yield f"spans: {name}: resident {row['resident']}, the process saw {known}"
+    if row := rows.get(truth["dropped_address"]):
+        yield f"spans: dropped: {row}"
+
+
 def split_program(moment):
     return Program(quiet, "split", ("-moment", moment), modes=("static", "greentea", "nogreentea"),
                    tables=functools.partial(split, moment))
@@ -191,6 +206,7 @@ PROGRAMS = {
     "idle": Program(idle, "idle"),
     "released": Program(released, "idle", ("-release",)),
     "ballast": Program(ballast, "ballast"),
+    "pages": Program(quiet, "pages", tables=pages),
     "deepstacks": Program(deepstacks, "deepstacks"),
     "deepparked": Program(deepparked, "deepstacks", ("-park",)),
     "busy": Program(busy, "busy", modes=("static", "pie", "cgo"), frozen=False),

@@ -167,11 +167,13 @@ func settle() {
 
 // stop takes the last reading, writes it and waits for the dump. After ReadMemStats nothing
 // allocates, and what is done with it are raw system calls: they keep the P and have no preemption
-// point. SIGURG is blocked because sysmon tries to preempt a goroutine that runs for so long.
+// point. SIGURG is blocked because sysmon tries to preempt a goroutine that runs for so long. The
+// metrics are read before, too: the stack, which a collection may have shrunk, must not grow later.
 func stop(fd, pid uintptr, abort bool) {
 	urgent := uint64(1) << (uint(syscall.SIGURG) - 1)
 	syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, blockSignals,
 		uintptr(unsafe.Pointer(&urgent)), 0, setBytes, 0, 0)
+	metrics.Read(samples)
 	runtime.ReadMemStats(&last.stats)
 	metrics.Read(samples)
 	for i := range samples {
