@@ -16,6 +16,8 @@ MEMSTATS_ALSO = ["Alloc", "StackSys", "MSpanInuse", "MSpanSys", "MCacheInuse", "
 COLUMNS = ["virtual", "resident", "swapped", "absent", "unknown", "zero", "huge", "lazyfree"]
 STATES = ["resident", "swapped", "absent", "unknown"]
 
+UNNAMED_MOST = 256 << 10
+
 # Sums of ledger classes (virtual) and the MemStats figure that each must equal.
 LEDGER_TWINS = [
     (["go.heap.live", "go.heap.fresh", "go.heap.dead", "go.heap.undecided"],
@@ -99,6 +101,15 @@ def ledger(document, dump):
                    f" sum of the classes {total}")
     if document["evidence"] != EVIDENCE[dump]:
         yield f"ledger: evidence {document['evidence']}, not {EVIDENCE[dump]}"
+
+
+def coverage(document, with_c):
+    """Nearly all resident memory has an owner. In a C program the loader has some that has none."""
+    unnamed = sum(row["resident"] or 0 for row in document["classes"]
+                  if row["id"] in ("anon", "unattributed"))
+    total = document["total"]["resident"]
+    if unnamed >= total * (0.02 if with_c else 0.01) or unnamed >= UNNAMED_MOST:
+        yield f"ledger: anon and unattributed are {unnamed} of {total} resident bytes"
 
 
 def ledger_twins(classes, stats):

@@ -304,6 +304,9 @@ def check_spanscope(tool, target, dump, known):
         tool.json("memstats"), tool.json("verify"), known, program.frozen))
     yield from guarded(lambda: checks.ledger(tool.json("ledger"), dump))
     yield from guarded(twins)
+    with_c = target.mode in WITH_C
+    if not (with_c and program.c_heap):
+        yield from guarded(lambda: checks.coverage(tool.json("ledger"), with_c))
     yield from guarded(lambda: program.check(known, tool.classes(), dump))
     if program.tables:
         yield from guarded(lambda: program.tables(tool, known, dump))

@@ -169,7 +169,8 @@ def cgo(truth, classes, dump):
 @dataclasses.dataclass(frozen=True)
 class Program:
     """tables: checks more of spanscope's results. frozen: the program ends in truth.Freeze or
-    truth.Stop. without: the releases that it is not for."""
+    truth.Stop. without: the releases that it is not for. c_heap: where there is C, it has memory
+    of C's malloc, or threads do."""
     check: collections.abc.Callable
     folder: str
     arguments: tuple = ()
@@ -178,6 +179,7 @@ class Program:
     frozen: bool = True
     without: tuple = ()
     tables: collections.abc.Callable = None
+    c_heap: bool = False
 
 
 def pages(tool, truth, dump):
@@ -201,7 +203,7 @@ def split_program(moment):
 
 
 PROGRAMS = {
-    "quiet": Program(quiet, "quiet", modes=("static", "pie")),
+    "quiet": Program(quiet, "quiet", modes=("static", "pie", "cgo")),
     "fragmented": Program(fragmented, "fragmented"),
     "idle": Program(idle, "idle"),
     "released": Program(released, "idle", ("-release",)),
@@ -214,13 +216,13 @@ PROGRAMS = {
     "swept": split_program("swept"),
     "marking": split_program("marking"),
     "sweeping": split_program("sweeping"),
-    "threads": Program(threads, "threads", modes=("static", "cgo")),
+    "threads": Program(threads, "threads", modes=("static", "cgo"), c_heap=True),
     "threads1000": Program(threads, "threads", ("-threads", "1000"), modes=("static", "cgo"),
-                           without=("1.21", "1.23", "1.24", "1.25", "1.26")),
+                           c_heap=True, without=("1.21", "1.23", "1.24", "1.25", "1.26")),
     "dead": Program(dead, "dead", dumps=("kernel",), without=("1.21", "1.22", "1.23", "1.25")),
     "userarena": Program(userarena, "userarena", modes=("arenas",), without=("1.19",)),
-    "altstack": Program(altstack, "altstack", modes=("cgo",)),
-    "plugin": Program(modules, "plugin", modes=("plugin",)),
-    "c-shared": Program(modules, "cshared", modes=("c-shared",)),
-    "cgo": Program(cgo, "cgo", modes=("cgo",)),
+    "altstack": Program(altstack, "altstack", modes=("cgo",), c_heap=True),
+    "plugin": Program(modules, "plugin", modes=("plugin",), c_heap=True),
+    "c-shared": Program(modules, "cshared", modes=("c-shared",), c_heap=True),
+    "cgo": Program(cgo, "cgo", modes=("cgo",), c_heap=True),
 }
