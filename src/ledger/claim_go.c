@@ -1,6 +1,9 @@
 #include "ledger/claim.h"
 
 #include "gort/meta.h"
+#include "ledger/source.h"
+
+#include <stdlib.h>
 
 static enum category meta_category(enum meta_kind kind)
 {
@@ -84,29 +87,65 @@ static struct err *claim_system_stack(struct ledger *l, struct range stack)
 	return ledger_claim(l, LEVEL_LEAF, stack.lo, stack.hi, CAT_STACK_SYSTEM);
 }
 
-static bool has_leaf_in(const struct ledger *l, struct range r)
+/* Whether one of the first n claims of structures, which are sorted, has bytes of the range. Of
+ * claims that overlap each other only the last before its end is seen. */
+static bool has_leaf_in(const struct ledger *l, size_t n, struct range r)
 {
-	for (size_t i = 0; i < l->claims[LEVEL_LEAF].n; i++) {
-		const struct claim *c = &l->claims[LEVEL_LEAF].v[i];
+	const struct claim *leaves = l->claims[LEVEL_LEAF].v;
+	size_t lo = 0;
 
-		if (c->lo < r.hi && r.lo < c->hi)
-			return true;
+	while (lo < n) {
+		size_t mid = lo + (n - lo) / 2;
+
+		if (leaves[mid].lo < r.hi)
+			lo = mid + 1;
+		else
+			n = mid;
 	}
-	return false;
+	return lo && leaves[lo - 1].hi > r.lo;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct range *x = a, *y = b;
+
+	return x->lo < y->lo ? -1 : x->lo > y->lo;
+}
+
+/* Ms that have served the same thread name the same stack. */
+static struct err *claim_apart(struct ledger *l, struct range *stacks, size_t n)
+{
+	size_t leaves = l->claims[LEVEL_LEAF].n;
+	va_t end = 0;
+
+	claims_sort(l, LEVEL_LEAF);
+	if (n)
+		qsort(stacks, n, sizeof(*stacks), by_start);
+	for (size_t i = 0; i < n; i++) {
+		if (stacks[i].lo < end || has_leaf_in(l, leaves, stacks[i]))
+			continue;
+		end = stacks[i].hi;
+		TRY(ledger_claim(l, LEVEL_LEAF, stacks[i].lo, stacks[i].hi, CAT_THREAD_STACK));
+	}
+	return NULL;
 }
 
 struct err *claim_signal_stacks(struct ledger *l)
 {
-	for (size_t i = 0; l->gort && i < l->gort->ms.v.n; i++) {
+	ARRAY(struct range) stacks = {0};
+	struct err *err = NULL;
+
+	for (size_t i = 0; l->gort && i < l->gort->ms.v.n && !err; i++) {
 		struct range stack = l->gort->ms.v.v[i].gsignal;
 		const struct vma *v = image_vma(l->im, stack.lo);
 
-		if (stack.lo == stack.hi || in_stack_span(l, stack) || !v || v->hi < stack.hi ||
-		    has_leaf_in(l, stack))
-			continue;
-		TRY(ledger_claim(l, LEVEL_LEAF, stack.lo, stack.hi, CAT_THREAD_STACK));
+		if (stack.lo < stack.hi && !in_stack_span(l, stack) && v && stack.hi <= v->hi)
+			err = array_push(&stacks, stack);
 	}
-	return NULL;
+	if (!err)
+		err = claim_apart(l, stacks.v, stacks.n);
+	array_free(&stacks);
+	return err;
 }
 
 struct err *claim_go(struct ledger *l)
