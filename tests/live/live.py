@@ -286,6 +286,8 @@ def check_spanscope(tool, target, dump, known):
     if dump == "kernel":
         record = tool.core.with_name("process")
         yield from guarded(lambda: residency.check(record, tool.core, tool.json("vmas")))
+        yield from guarded(lambda: residency.check_sum(record, tool.output(
+            "overview", "--json", "--smaps", str(record / "smaps"))))
 
 
 # ---- tests

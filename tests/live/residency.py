@@ -8,6 +8,7 @@ not show in it; these pages, and no others, are unknown, and are taken off here.
 """
 
 import dataclasses
+import json
 import re
 import struct
 
@@ -167,3 +168,11 @@ def check(folder, path, document):
     if anonymous != rollup.resident - in_files:
         yield (f"vmas: private anonymous memory: resident {anonymous},"
                f" smaps_rollup {rollup.resident - in_files}")
+
+
+def check_sum(folder, overview):
+    """The difference between the end of the overview's sum, made with --smaps, and the RSS."""
+    rollup, = read_smaps(folder / "smaps_rollup")
+    end = json.loads(overview)["waterfall"][-1]["cumulative"]
+    if end != rollup.bytes["Rss"]:
+        yield f"overview --smaps ends at {end}, smaps_rollup {rollup.bytes['Rss']}"
