@@ -145,7 +145,7 @@ fuzz-replay: $(FUZZ_TARGETS:%=$(BUILD)/replay-%) ## known inputs through the fuz
 $(BUILD)/gen-layouts: scripts/gen-layouts.c $(BUILD)/libspanscope.a
 	$(call say,LINK,$@)$(CC) $(CPPFLAGS) $(LIB_CFLAGS) $(ALL_CFLAGS) $(LDFLAGS_$(MODE)) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-bench: $(BUILD)/spanscope ## time and memory on a core of a 2.4 GB heap
+bench: $(BUILD)/spanscope ## time and memory on cores of up to 64 GiB (10 GB of disk, kept in the cache)
 	$(Q)scripts/with-core-pattern tests/bench/bench.py --spanscope $(BUILD)/spanscope
 
 layouts: $(BUILD)/gen-layouts ## make the built-in layouts anew from the toolchains

@@ -55,6 +55,7 @@ struct err *session_build_ledger(struct session *s)
 	TRY(claim_threads(l));
 	if (s->has_gort)
 		TRY(claim_go(l));
+	TRY(claim_signal_stacks(l));
 	TRY(ledger_seal(l));
 	log_stage_end(&stage, l->cells.n, "cells");
 	return NULL;

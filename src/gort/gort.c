@@ -9,6 +9,7 @@ static struct err *read_heap(struct gort *gort)
 	TRY(err_wrap(pagealloc_read(rt, &gort->arenas, &gort->pagealloc), "the page allocator"));
 	TRY(err_wrap(procs_read(rt, &gort->procs), "the Ps"));
 	TRY(err_wrap(spans_read(rt, &gort->spans), "the spans"));
+	spans_drop_freed(rt, &gort->pagealloc, &gort->procs, &gort->spans);
 	return arenas_add_spans(rt, &gort->arenas, &gort->spans);
 }
 

@@ -5,7 +5,12 @@
 
 /* struct ucontext on x86-64 (arch/x86/include/uapi/asm/sigcontext.h): flags, link, then
  * stack_t {sp, flags, size}, then r8..r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip. */
-enum { UC_STACK_SIZE = 16, UC_RSP = 24 + 15 * 8 }; /* from the stack_t on */
+enum { /* from the stack_t on */
+       UC_STACK_SIZE = 16,
+       UC_RBP = 24 + 10 * 8,
+       UC_RSP = 24 + 15 * 8,
+       UC_RIP = 24 + 16 * 8,
+};
 
 static bool in_range(struct range r, va_t va)
 {
@@ -21,6 +26,22 @@ static struct err *g_stack(const struct rt *rt, va_t g, struct range *ret)
 	TRY(rt_u(rt, g, RT_G_STACK_HI, &ret->hi));
 	if (ret->hi < ret->lo)
 		return err_new(ERR_FORMAT, "stack ends before it begins");
+	return NULL;
+}
+
+/* An M keeps a copy of its own signal stack when it adopts a C thread's. Afterwards the copy stays,
+ * but only gsignal counts. */
+static struct err *spare_signal_stack(const struct rt *rt, va_t m, struct range gsignal,
+				      struct range *ret)
+{
+	struct range own;
+
+	TRY(rt_u(rt, m, RT_M_GO_SIGNAL_STACK_LO, &own.lo));
+	TRY(rt_u(rt, m, RT_M_GO_SIGNAL_STACK_HI, &own.hi));
+	if (own.hi < own.lo)
+		return err_new(ERR_FORMAT, "its spare signal stack ends before it begins");
+	if (gsignal.lo != gsignal.hi && gsignal.lo != own.lo)
+		*ret = own;
 	return NULL;
 }
 
@@ -44,6 +65,7 @@ static struct err *read_machine(const struct rt *rt, va_t m, struct machine *ret
 	TRY(rt_u(rt, m, RT_M_PROCID, &tid));
 	TRY(err_wrap(g_stack(rt, g0, &ret->g0), "its g0"));
 	TRY(err_wrap(g_stack(rt, gsignal, &ret->gsignal), "its gsignal"));
+	TRY(spare_signal_stack(rt, m, ret->gsignal, &ret->spare_signal));
 	ret->thread = thread_by_tid(rt->im, tid);
 	return NULL;
 }
@@ -95,34 +117,42 @@ struct err *machines_read(const struct rt *rt, struct machines *ret)
 
 #define SIGNAL_FRAMES_MAX ((u64)1 << 20) /* a gsignal stack is 32 KiB; C's may be larger */
 
-/* The stack pointer that a signal interrupted: the kernel left a ucontext on the signal stack,
- * known by the stack_t in it that describes this very stack. */
-static bool interrupted_sp(const struct rt *rt, struct range signal_stack, va_t from, va_t *ret)
+/* The context that a signal interrupted: the kernel left a ucontext on the signal stack, known by
+ * the stack_t in it that describes this very stack. */
+static bool interrupted(const struct rt *rt, struct range signal_stack, va_t from,
+			struct context *ret)
 {
 	va_t end = MIN(signal_stack.hi,
 		       MIN(image_dumped_end(rt->im, from), va_plus(from, SIGNAL_FRAMES_MAX)));
 
-	for (va_t va = align_up(from, 8); va < end && end - va >= UC_RSP + 8; va += 8) {
+	for (va_t va = align_up(from, 8); va < end && end - va >= UC_RIP + 8; va += 8) {
 		u64 base, size;
 
 		if (image_u64(rt->im, va, &base) && base == signal_stack.lo &&
 		    image_u64(rt->im, va + UC_STACK_SIZE, &size) &&
 		    size == signal_stack.hi - signal_stack.lo)
-			return image_u64(rt->im, va + UC_RSP, ret);
+			return image_u64(rt->im, va + UC_RSP, &ret->sp) &&
+			       image_u64(rt->im, va + UC_RBP, &ret->fp) &&
+			       image_u64(rt->im, va + UC_RIP, &ret->pc);
 	}
 	return false;
 }
 
-va_t machine_sp(const struct rt *rt, const struct machine *m, struct range stack)
+struct context machine_context(const struct rt *rt, const struct machine *m)
 {
-	va_t sp;
+	struct context c = {0, 0, 0}, before;
 
 	if (!m->thread)
-		return stack.lo;
-	if (in_range(stack, m->thread->sp))
-		return m->thread->sp;
-	if (in_range(m->gsignal, m->thread->sp) &&
-	    interrupted_sp(rt, m->gsignal, m->thread->sp, &sp) && in_range(stack, sp))
-		return sp;
-	return stack.lo;
+		return c;
+	c = (struct context){m->thread->pc, m->thread->sp, m->thread->fp};
+	if (in_range(m->gsignal, c.sp) && interrupted(rt, m->gsignal, c.sp, &before))
+		return before;
+	return c;
+}
+
+va_t machine_sp(const struct rt *rt, const struct machine *m, struct range stack)
+{
+	struct context c = machine_context(rt, m);
+
+	return in_range(stack, c.sp) ? c.sp : stack.lo;
 }

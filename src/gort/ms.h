@@ -6,7 +6,10 @@
 
 struct machine {
 	va_t m, curg;
-	struct range g0, gsignal;    /* stacks; empty where there is none */
+	struct range g0, gsignal; /* stacks; empty where there is none */
+	/* The signal stack that the runtime had made, while gsignal is one that C set up
+	 * (runtime/signal_unix.go minitSignalStack); empty otherwise. */
+	struct range spare_signal;
 	const struct thread *thread; /* of the core, or NULL */
 };
 
@@ -17,6 +20,14 @@ struct machines {
 
 /* All Ms, those that wait to be freed too. */
 struct err *machines_read(const struct rt *rt, struct machines *ret) ERR_RESULT;
+
+struct context {
+	va_t pc, sp, fp;
+};
+
+/* The registers of an M's thread: those that a signal interrupted when it runs a handler on
+ * gsignal. All 0 when it has no thread. */
+struct context machine_context(const struct rt *rt, const struct machine *m);
 
 /* Where a thread that is (or was, before a signal) on `stack` has its stack pointer; stack.lo
  * when that cannot be told, which counts the whole stack as used. */

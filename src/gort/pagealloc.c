@@ -15,6 +15,8 @@
 #include "base/bits.h"
 #include "gort/rtget.h"
 
+#include <string.h>
+
 #define CHUNKS_PER_L2 ((u64)8192) /* runtime/mpagealloc.go pallocChunksL2Bits = 13 */
 #define MAX_RANGES ((u64)1 << 22)
 #define WORDS (GO_CHUNK_PAGES / 64)
@@ -183,4 +185,44 @@ bool free_walk_next(struct free_walk *w, struct free_run *ret)
 	ret->lo = w->base + lo * GO_PAGE_BYTES;
 	ret->hi = w->base + hi * GO_PAGE_BYTES;
 	return true;
+}
+
+/* The span all of whose pages are free; n when there is none, or more than one. */
+static size_t find_freed(const struct rt *rt, const struct pagealloc *pa, const struct procs *procs,
+			 const struct spans *spans)
+{
+	size_t n = spans->v.n, found = n, i = 0;
+	struct range joined = {0, 0};
+	struct free_walk walk;
+	struct free_run run;
+
+	free_walk_begin(&walk, rt, pa, procs, NULL);
+	while (free_walk_next(&walk, &run)) {
+		if (run.lo != joined.hi)
+			joined.lo = run.lo;
+		joined.hi = run.hi;
+		while (i < n && spans->v.v[i].start < joined.lo)
+			i++;
+		for (; i < n && span_end(&spans->v.v[i]) <= joined.hi; i++) {
+			if (found < n)
+				return n;
+			found = i;
+		}
+	}
+	return found;
+}
+
+void spans_drop_freed(const struct rt *rt, const struct pagealloc *pa, const struct procs *procs,
+		      struct spans *spans)
+{
+	u64 lock = 0;
+	size_t i;
+
+	err_free(rt_u(rt, rt->globals[RT_G_MHEAP], RT_MHEAP_LOCK, &lock));
+	i = lock ? find_freed(rt, pa, procs, spans) : spans->v.n;
+	if (i == spans->v.n)
+		return;
+	spans->freed = spans->v.v[i];
+	spans->v.n--;
+	memmove(&spans->v.v[i], &spans->v.v[i + 1], (spans->v.n - i) * sizeof(spans->v.v[i]));
 }

@@ -40,4 +40,11 @@ void free_walk_begin(struct free_walk *w, const struct rt *rt, const struct page
 		     const struct procs *procs, const struct spans *spans);
 bool free_walk_next(struct free_walk *w, struct free_run *ret);
 
+/* Moves the span that a thread was freeing at this instant out of spans->v: all its pages are free
+ * and counted so, and its record is about to die (runtime/mheap.go freeSpanLocked). The heap's lock
+ * is held meanwhile, so that there is one at most: without it, or of more, none is moved, for they
+ * are damage. */
+void spans_drop_freed(const struct rt *rt, const struct pagealloc *pa, const struct procs *procs,
+		      struct spans *spans);
+
 #endif

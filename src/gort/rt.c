@@ -189,6 +189,7 @@ struct err *rt_attach(struct rt *rt, const struct image *im, const struct binary
 		      struct diags *d)
 {
 	rt->im = im;
+	rt->bin = bin;
 	rt->d = d;
 	TRY(version_find(im, bin, &rt->version));
 	TRY(check_release(rt));

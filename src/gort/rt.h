@@ -24,6 +24,7 @@ enum rt_global {
 
 struct rt {
 	const struct image *im;
+	const struct binary *bin; /* the executable, or NULL */
 	struct diags *d;
 	struct go_version version;
 	struct dialect dialect;

@@ -181,7 +181,21 @@ static void mark_work_list(const struct rt *rt, struct spans *s, va_t head)
 	}
 }
 
-/* Spans of freed user arena chunks, which wait to be used again. */
+/* Takes out the span of a chunk that is freed while something points into it: address space that
+ * faults, counted as free in all but pagesInUse (runtime/arena.go setUserArenaChunkToFault). */
+static void drop_quarantined(struct spans *s, va_t start)
+{
+	struct span *span = (struct span *)spans_find(s, start);
+
+	if (!span || span->start != start || span->state != SPAN_IN_USE)
+		return;
+	s->quarantined_pages += span->npages;
+	s->v.n--;
+	memmove(span, span + 1, (size_t)(s->v.v + s->v.n - span) * sizeof(*span));
+}
+
+/* Spans of freed user arena chunks: dead ones that wait to be used again, and before that, when
+ * the sweeper has seen that no pointer is left, quarantined ones. */
 static struct err *find_parked(const struct rt *rt, struct spans *s, enum rt_field head)
 {
 	struct list_guard guard = {0};
@@ -201,6 +215,7 @@ static struct err *find_parked(const struct rt *rt, struct spans *s, enum rt_fie
 			err_free(err);
 			return NULL;
 		}
+		drop_quarantined(s, start);
 		TRY(array_push(&s->parked, start));
 	}
 	return NULL;

@@ -24,26 +24,48 @@ static struct err *add(struct verification *v, const char *name, enum verify_res
 	return array_push(&v->checks, {name, result, walked, counter, kept});
 }
 
-struct err *verify_equal(struct verification *v, const char *name, u64 walked, u64 counter,
-			 const char *detail)
+/* Adds a check that does not hold, unless a thread explains it. */
+static struct err *add_difference(struct verification *v, const char *name, u64 walked, u64 counter,
+				  const char *detail, const struct insider *in)
 {
-	return add(v, name, walked == counter ? VERIFY_OK : VERIFY_FAILED, walked, counter, detail);
+	char text[160];
+
+	if (!in)
+		return add(v, name, VERIFY_FAILED, walked, counter, detail);
+	v->explained++;
+	snprintf(text, sizeof(text), "thread %u was inside %s", in->tid, in->function);
+	return add(v, name, VERIFY_OK, walked, counter, text);
 }
 
 struct err *verify_close(struct verification *v, const char *name, u64 walked, u64 counter,
-			 u64 slack, const char *detail)
+			 u64 slack, const char *detail, unsigned inside)
 {
 	u64 distance = walked > counter ? walked - counter : counter - walked;
+	const struct insider *in;
 
-	return add(v, name, distance <= slack ? VERIFY_OK : VERIFY_FAILED, walked, counter,
-		   distance ? detail : NULL);
+	if (distance <= slack)
+		return add(v, name, VERIFY_OK, walked, counter, distance ? detail : NULL);
+	insiders_count(&v->inside, inside, &in);
+	return add_difference(v, name, walked, counter, detail, in);
 }
 
-struct err *verify_no_faults(struct verification *v, const char *name, const struct faults *f)
+struct err *verify_equal(struct verification *v, const char *name, u64 walked, u64 counter,
+			 unsigned inside)
 {
+	return verify_close(v, name, walked, counter, 0, NULL, inside);
+}
+
+struct err *verify_no_faults(struct verification *v, const char *name, const struct faults *f,
+			     unsigned inside)
+{
+	const struct insider *in;
+	size_t threads = insiders_count(&v->inside, inside, &in);
+
 	if (!f->count && f->unreadable)
 		return add(v, name, VERIFY_UNREADABLE, 0, 0, "some of it is not in the core");
-	return verify_equal(v, name, f->count, 0, f->first);
+	if (!f->count)
+		return add(v, name, VERIFY_OK, 0, 0, NULL);
+	return add_difference(v, name, f->count, 0, f->first, f->count <= threads ? in : NULL);
 }
 
 struct err *verify_unreadable(struct verification *v, const char *name, struct err *err)
@@ -79,13 +101,14 @@ static struct err *verify_self(const struct gort *gort, struct verification *v)
 		if (err)
 			TRY(verify_unreadable(v, pointers[i].name, err));
 		else
-			TRY(verify_equal(v, pointers[i].name, value, pointers[i].expected, NULL));
+			TRY(verify_equal(v, pointers[i].name, value, pointers[i].expected, 0));
 	}
 	return NULL;
 }
 
 struct err *verify_run(const struct gort *gort, struct verification *ret)
 {
+	TRY(insiders_find(gort, &ret->inside));
 	TRY(verify_self(gort, ret));
 	TRY(verify_spans(gort, ret));
 	TRY(verify_arenas(gort, ret));
@@ -97,5 +120,6 @@ struct err *verify_run(const struct gort *gort, struct verification *ret)
 void verify_fini(struct verification *v)
 {
 	array_free(&v->checks);
+	array_free(&v->inside.v);
 	arena_fini(&v->arena);
 }

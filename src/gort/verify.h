@@ -1,12 +1,14 @@
 /* Every invariant that the Go runtime keeps, checked on one core.
  *
  * Each check compares what a walk finds with what the runtime says, or counts what contradicts an
- * invariant (then the other side is 0). In the middle of a GC a few spans are between two states;
- * a difference that they account for is no failure, and they are named. */
+ * invariant (then the other side is 0). In the middle of a sweep a few spans are between two
+ * states, and so is what a thread inside the allocator has in hand; a difference that they account
+ * for is no failure, and they are named. */
 #ifndef GORT_VERIFY_H
 #define GORT_VERIFY_H
 
 #include "gort/gort.h"
+#include "gort/inside.h"
 #include "gort/mstats.h"
 #include "gort/walk.h"
 
@@ -21,6 +23,8 @@ struct verify_check {
 
 struct verification {
 	ARRAY(struct verify_check) checks;
+	struct insiders inside;
+	size_t explained; /* checks that hold but for what a thread had in hand */
 	struct arena arena;
 };
 

@@ -45,23 +45,38 @@ static struct err *check_classes(const struct gort *gort, const struct mstats *m
 			faults_add(&f, "class %u: %llu slots allocated, %llu objects counted", c,
 				   (unsigned long long)walked[c],
 				   (unsigned long long)m->class_objects[c]);
-	return verify_close(v, "objects of each size class", f.count, 0, sweeping->spans,
-			    sweeping->spans ? sweeping->text : f.first);
+	if (f.count <= sweeping->spans)
+		return verify_close(v, "objects of each size class", f.count, 0, sweeping->spans,
+				    sweeping->text, 0);
+	return verify_no_faults(v, "objects of each size class", &f, INSIDE_OBJECTS | INSIDE_PAGES);
 }
 
 static struct err *check_walk(const struct walk *w, const struct mstats *m,
 			      const struct sweeping *s, struct verification *v)
 {
-	TRY(verify_close(v, "HeapAlloc", w->heap_alloc, m->heap_alloc, s->bytes, s->text));
-	TRY(verify_close(v, "HeapObjects", w->heap_objects, m->heap_objects, s->slots, s->text));
-	TRY(verify_equal(v, "HeapInuse", w->heap_inuse, m->heap_inuse, NULL));
-	TRY(verify_equal(v, "HeapIdle", w->heap_idle, m->heap_idle, NULL));
-	TRY(verify_equal(v, "HeapReleased", w->heap_released, m->heap_released, NULL));
-	TRY(verify_equal(v, "StackInuse", w->stack_inuse, m->stack_inuse, NULL));
-	TRY(verify_equal(v, "GC work buffers", w->workbufs, m->work_bufs, NULL));
-	TRY(verify_equal(v, "MSpanInuse", w->mspan_inuse, m->mspan_inuse, NULL));
-	TRY(verify_equal(v, "MCacheInuse", w->mcache_inuse, m->mcache_inuse, NULL));
-	return verify_equal(v, "BuckHashSys", w->buckhash, m->buckhash_sys, NULL);
+	const struct {
+		const char *name;
+		u64 walked, counter;
+		unsigned inside;
+	} figures[] = {
+		{"HeapInuse", w->heap_inuse, m->heap_inuse, INSIDE_PAGES},
+		{"HeapIdle", w->heap_idle, m->heap_idle, INSIDE_PAGES},
+		{"HeapReleased", w->heap_released, m->heap_released, INSIDE_PAGES},
+		{"StackInuse", w->stack_inuse, m->stack_inuse, INSIDE_PAGES | INSIDE_STACKS},
+		{"GC work buffers", w->workbufs, m->work_bufs, INSIDE_PAGES | INSIDE_STACKS},
+		{"MSpanInuse", w->mspan_inuse, m->mspan_inuse, INSIDE_PAGES},
+		{"MCacheInuse", w->mcache_inuse, m->mcache_inuse, INSIDE_PAGES},
+		{"BuckHashSys", w->buckhash, m->buckhash_sys, 0},
+	};
+
+	TRY(verify_close(v, "HeapAlloc", w->heap_alloc, m->heap_alloc, s->bytes, s->text,
+			 INSIDE_OBJECTS | INSIDE_PAGES));
+	TRY(verify_close(v, "HeapObjects", w->heap_objects, m->heap_objects, s->slots, s->text,
+			 INSIDE_OBJECTS | INSIDE_PAGES));
+	for (size_t i = 0; i < COUNT_OF(figures); i++)
+		TRY(verify_equal(v, figures[i].name, figures[i].walked, figures[i].counter,
+				 figures[i].inside));
+	return NULL;
 }
 
 struct err *verify_counters(const struct gort *gort, struct verification *v)
@@ -77,11 +92,12 @@ struct err *verify_counters(const struct gort *gort, struct verification *v)
 	walk_heap(gort, &walk);
 	TRY(check_walk(&walk, &m, &sweeping, v));
 	TRY(check_classes(gort, &m, &sweeping, v));
-	TRY(verify_equal(v, "heapStats inHeap = heapInUse", m.stats_in_heap, m.heap_inuse, NULL));
+	TRY(verify_equal(v, "heapStats inHeap = heapInUse", m.stats_in_heap, m.heap_inuse,
+			 INSIDE_PAGES));
 	TRY(verify_equal(v, "heapStats released = heapReleased", m.stats_released, m.heap_released,
-			 NULL));
+			 INSIDE_PAGES));
 	return verify_equal(v, "heapStats committed = its parts", m.stats_committed,
 			    m.stats_in_heap + m.stack_inuse + m.work_bufs +
 				    (m.heap_idle - m.heap_released),
-			    NULL);
+			    INSIDE_PAGES);
 }

@@ -8,8 +8,13 @@
 struct page_check {
 	const struct gort *gort;
 	struct faults both, neither;
+	va_t block; /* of the last page in neither */
 	size_t span;
 };
+
+/* What a thread moves at once into a P's page cache (runtime/mpagecache.go): all free pages of an
+ * aligned block. They are one fault. */
+#define CACHE_BLOCK_BYTES (64 * GO_PAGE_BYTES)
 
 /* Accounts for [lo, hi), in which no page is free. */
 static void check_used(struct page_check *c, va_t lo, va_t hi)
@@ -26,8 +31,10 @@ static void check_used(struct page_check *c, va_t lo, va_t hi)
 			lo = MIN(hi, span_end(s));
 			continue;
 		}
-		faults_add(&c->neither, "page 0x%llx is allocated, but in no span",
-			   (unsigned long long)lo);
+		if (!c->neither.count || align_down(lo, CACHE_BLOCK_BYTES) != c->block)
+			faults_add(&c->neither, "page 0x%llx is allocated, but in no span",
+				   (unsigned long long)lo);
+		c->block = align_down(lo, CACHE_BLOCK_BYTES);
 		lo = s ? MIN(hi, s->start) : hi;
 	}
 }
@@ -46,6 +53,7 @@ static void check_free(struct page_check *c, va_t lo, va_t hi)
 
 struct err *verify_pages(const struct gort *gort, struct verification *v)
 {
+	const struct span *freed = &gort->spans.freed;
 	struct page_check c = {.gort = gort};
 	struct free_walk walk;
 	struct free_run run;
@@ -53,6 +61,9 @@ struct err *verify_pages(const struct gort *gort, struct verification *v)
 	va_t pos = gort->pagealloc.in_use.n ? gort->pagealloc.in_use.v[0].lo : 0;
 	bool more;
 
+	if (freed->npages)
+		faults_add(&c.both, "page 0x%llx is free, and in the span at 0x%llx",
+			   (unsigned long long)freed->start, (unsigned long long)freed->start);
 	free_walk_begin(&walk, &gort->rt, &gort->pagealloc, &gort->procs, NULL);
 	do {
 		more = free_walk_next(&walk, &run);
@@ -70,8 +81,8 @@ struct err *verify_pages(const struct gort *gort, struct verification *v)
 			pos = run.hi;
 		}
 	} while (more);
-	TRY(verify_no_faults(v, "pages both free and in a span", &c.both));
-	return verify_no_faults(v, "pages neither free nor in a span", &c.neither);
+	TRY(verify_no_faults(v, "pages both free and in a span", &c.both, INSIDE_PAGES));
+	return verify_no_faults(v, "pages neither free nor in a span", &c.neither, INSIDE_PAGES);
 }
 
 static u64 length(struct range r)
@@ -166,7 +177,8 @@ static struct err *sum_stacks(const struct gort *gort, u64 *sum, u64 *copying)
 	}
 	for (size_t i = 0; i < gort->ms.v.n; i++)
 		*sum += heap_stack(gort, gort->ms.v.v[i].g0) +
-			heap_stack(gort, gort->ms.v.v[i].gsignal);
+			heap_stack(gort, gort->ms.v.v[i].gsignal) +
+			heap_stack(gort, gort->ms.v.v[i].spare_signal);
 	*sum += heap_stack(gort, gort->ms.gcrash) + pool_stacks(gort);
 	TRY(cached_stacks(gort, sum));
 	return large_stacks(gort, sum);
@@ -184,5 +196,6 @@ struct err *verify_stacks(const struct gort *gort, struct verification *v)
 		if (gort->spans.v.v[i].state == SPAN_MANUAL &&
 		    !(gort->spans.v.v[i].flags & SPAN_WORKBUF))
 			spans += span_bytes(&gort->spans.v.v[i]);
-	return verify_close(v, name, sum, spans, copying, "a stack was being copied");
+	return verify_close(v, name, sum, spans, copying, "a stack was being copied",
+			    INSIDE_STACKS | INSIDE_PAGES);
 }

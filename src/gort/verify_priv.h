@@ -12,15 +12,16 @@ struct faults {
 
 void faults_add(struct faults *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Adds a check that holds when there are no faults, or when two figures are equal. */
-struct err *verify_no_faults(struct verification *v, const char *name,
-			     const struct faults *f) ERR_RESULT;
+/* Adds a check that holds when there are no faults, or when two figures are equal. What threads
+ * were `inside` (INSIDE_*) explains a difference: one fault a thread, any distance of figures. */
+struct err *verify_no_faults(struct verification *v, const char *name, const struct faults *f,
+			     unsigned inside) ERR_RESULT;
 struct err *verify_equal(struct verification *v, const char *name, u64 walked, u64 counter,
-			 const char *detail) ERR_RESULT;
+			 unsigned inside) ERR_RESULT;
 
 /* The same, but up to `slack` of difference is explained by `detail`. */
 struct err *verify_close(struct verification *v, const char *name, u64 walked, u64 counter,
-			 u64 slack, const char *detail) ERR_RESULT;
+			 u64 slack, const char *detail, unsigned inside) ERR_RESULT;
 
 /* A check that could not run, and why; frees err. */
 struct err *verify_unreadable(struct verification *v, const char *name, struct err *err) ERR_RESULT;

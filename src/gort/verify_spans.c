@@ -51,10 +51,10 @@ static struct err *check_each_span(const struct gort *gort, struct verification 
 		check_slots(gort, s, &slots);
 		check_class(gort, s, &class);
 	}
-	TRY(verify_equal(v, "span records that make no sense", bad, 0, NULL));
-	TRY(verify_no_faults(v, "spans that overlap", &overlap));
-	TRY(verify_no_faults(v, "allocated slots = allocCount", &slots));
-	return verify_no_faults(v, "slot size = size class", &class);
+	TRY(verify_equal(v, "span records that make no sense", bad, 0, 0));
+	TRY(verify_no_faults(v, "spans that overlap", &overlap, 0));
+	TRY(verify_no_faults(v, "allocated slots = allocCount", &slots, INSIDE_OBJECTS));
+	return verify_no_faults(v, "slot size = size class", &class, INSIDE_PAGES);
 }
 
 /* Addresses of all gcBits arenas, ascending. */
@@ -118,7 +118,7 @@ static struct err *check_gcbits(const struct gort *gort, struct verification *v)
 	free(arenas);
 	if (err)
 		return verify_unreadable(v, name, err);
-	return verify_no_faults(v, name, &f);
+	return verify_no_faults(v, name, &f, INSIDE_OBJECTS | INSIDE_PAGES);
 }
 
 struct err *verify_spans(const struct gort *gort, struct verification *v)
@@ -163,7 +163,7 @@ struct arena_faults {
 	u64 in_use_pages;
 };
 
-/* The arena's table must lead from every page of a span back to it. */
+/* The arena's table must lead from every page of a span back to it; one fault a span. */
 static void check_pointers(const struct rt *rt, const struct heap_arena *a, const struct span *s,
 			   struct faults *f)
 {
@@ -176,8 +176,8 @@ static void check_pointers(const struct rt *rt, const struct heap_arena *a, cons
 		if (!image_u64(rt->im, table + (page - a->base) / GO_PAGE_BYTES * 8, &mspan))
 			f->unreadable++;
 		else if (mspan != s->mspan)
-			faults_add(f, "page 0x%llx: leads to the span at 0x%llx",
-				   (unsigned long long)page, (unsigned long long)mspan);
+			return faults_add(f, "page 0x%llx: leads to the span at 0x%llx",
+					  (unsigned long long)page, (unsigned long long)mspan);
 	}
 }
 
@@ -187,7 +187,7 @@ static void check_arena(const struct gort *gort, const struct heap_arena *a, siz
 {
 	const struct rt *rt = &gort->rt;
 	struct page_bits in_use, specials;
-	u64 spans = 0, with_specials = 0;
+	u64 spans_with_bit = 0, with_specials = 0;
 	struct err *err = image_read(rt->im, rt_addr(rt, a->meta, RT_HEAP_ARENA_PAGE_IN_USE),
 				     &in_use, sizeof(in_use));
 
@@ -208,8 +208,8 @@ static void check_arena(const struct gort *gort, const struct heap_arena *a, siz
 		check_pointers(rt, a, s, &f->pointers);
 		if (s->state != SPAN_IN_USE || s->start < a->base)
 			continue;
-		spans++;
 		f->in_use_pages += s->npages;
+		spans_with_bit += page_bit(&in_use, page);
 		if (!page_bit(&in_use, page))
 			faults_add(&f->in_use, "span 0x%llx has no pageInUse bit",
 				   (unsigned long long)s->start);
@@ -219,10 +219,10 @@ static void check_arena(const struct gort *gort, const struct heap_arena *a, siz
 			faults_add(&f->specials, "span 0x%llx: pageSpecials and its list differ",
 				   (unsigned long long)s->start);
 	}
-	if (count_bits(&in_use) != spans)
-		faults_add(&f->in_use, "arena 0x%llx: %llu pageInUse bits, %llu spans",
+	if (count_bits(&in_use) != spans_with_bit)
+		faults_add(&f->in_use, "arena 0x%llx: %llu pageInUse bits, %llu of spans",
 			   (unsigned long long)a->base, (unsigned long long)count_bits(&in_use),
-			   (unsigned long long)spans);
+			   (unsigned long long)spans_with_bit);
 	if (count_bits(&specials) != with_specials)
 		faults_add(&f->specials, "arena 0x%llx: %llu pageSpecials bits, %llu spans",
 			   (unsigned long long)a->base, (unsigned long long)count_bits(&specials),
@@ -249,11 +249,13 @@ struct err *verify_arenas(const struct gort *gort, struct verification *v)
 			last++;
 		check_arena(gort, a, first, last, &f);
 	}
-	TRY(verify_no_faults(v, "pageInUse = spans in use", &f.in_use));
-	TRY(verify_no_faults(v, "pageSpecials = spans with specials", &f.specials));
-	TRY(verify_no_faults(v, "arenas lead from pages to spans", &f.pointers));
+	TRY(verify_no_faults(v, "pageInUse = spans in use", &f.in_use, INSIDE_PAGES));
+	TRY(verify_no_faults(v, "pageSpecials = spans with specials", &f.specials,
+			     INSIDE_PAGES | INSIDE_OBJECTS));
+	TRY(verify_no_faults(v, "arenas lead from pages to spans", &f.pointers, INSIDE_PAGES));
 	err = rt_u(&gort->rt, gort->rt.globals[RT_G_MHEAP], RT_MHEAP_PAGES_IN_USE, &counter);
 	if (err)
 		return verify_unreadable(v, "pagesInUse", err);
-	return verify_equal(v, "pagesInUse", f.in_use_pages, counter, NULL);
+	return verify_equal(v, "pagesInUse", f.in_use_pages + gort->spans.quarantined_pages,
+			    counter, INSIDE_PAGES);
 }

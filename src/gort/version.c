@@ -54,22 +54,15 @@ static bool read_either(const struct image *im, const struct binary *bin, va_t v
 			size_t n)
 {
 	struct err *err = image_read(im, va, buf, n);
-	Elf64_Phdr ph;
+	const u8 *bytes;
 
 	if (!err)
 		return true;
 	err_free(err);
-	for (u64 i = 0; bin->match && binary_phdr(bin, im, i, &ph); i++) {
-		u64 skip = va - bin->bias - ph.p_vaddr;
-
-		if (ph.p_type == PT_LOAD && va - bin->bias >= ph.p_vaddr && skip < ph.p_filesz &&
-		    n <= ph.p_filesz - skip && ph.p_offset < bin->exe.size &&
-		    skip + n <= bin->exe.size - ph.p_offset) {
-			memcpy(buf, bin->exe.data + ph.p_offset + skip, n);
-			return true;
-		}
-	}
-	return false;
+	bytes = binary_view(bin, im, va, n);
+	if (bytes)
+		memcpy(buf, bytes, n);
+	return bytes != NULL;
 }
 
 static bool printable(const char *s)

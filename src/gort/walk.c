@@ -44,7 +44,7 @@ static void walk_pages(const struct gort *gort, struct walk *w)
 
 static void walk_metadata(const struct gort *gort, struct walk *w)
 {
-	u64 spans = gort->spans.v.n + gort->spans.parked.n;
+	u64 spans = gort->spans.v.n + gort->spans.parked.n + (gort->spans.freed.npages > 0);
 
 	for (size_t i = 0; i < gort->procs.v.n; i++) {
 		spans += gort->procs.v.v[i].spare_mspans;

@@ -44,12 +44,39 @@ static va_t bias_of(const struct image *im, const struct binary *bin, struct elf
 		err_free(err);
 		return 0;
 	}
-	if (im->auxv.entry)
+	if (im->auxv.entry && !bin->library)
 		return im->auxv.entry - eh.e_entry;
 	for (u64 i = 0; i < elf_phdr_count(e, &eh) && elf_phdr(e, &eh, i, &ph); i++)
 		if (ph.p_type == PT_LOAD && ph.p_offset < 4096)
 			return bin->header - (ph.p_vaddr - ph.p_offset);
 	return 0;
+}
+
+/* Whether the ELF header at va is that of a file which Go's linker, or a C one with Go in it, made.
+ */
+static bool is_go(const struct image *im, va_t va)
+{
+	struct elf_ids ids;
+
+	elf_build_ids(header_bytes(im, va), &ids);
+	return *ids.go;
+}
+
+/* The executable may be C, with Go in a library (-buildmode=c-shared): the first that says so. */
+static void locate_library(struct binary *bin, const struct image *im)
+{
+	for (size_t i = 0; i < im->vmas.n; i++) {
+		const struct vma *v = &im->vmas.v[i];
+
+		if (v->kind == VMA_FILE && v->offset == 0 && v->file != bin->file &&
+		    is_go(im, v->lo)) {
+			bin->library = true;
+			bin->file = v->file;
+			bin->core_path = im->files.v[v->file].path;
+			bin->header = v->lo;
+			return;
+		}
+	}
 }
 
 static void locate_in_core(struct binary *bin, const struct image *im)
@@ -69,6 +96,8 @@ static void locate_in_core(struct binary *bin, const struct image *im)
 	/* Without NT_FILE: linkers place the program headers right behind the ELF header. */
 	if (!bin->header && im->auxv.phdr > sizeof(Elf64_Ehdr))
 		bin->header = im->auxv.phdr - sizeof(Elf64_Ehdr);
+	if (!is_go(im, bin->header))
+		locate_library(bin, im);
 	bin->bias = bias_of(im, bin, header_bytes(im, bin->header));
 }
 
@@ -268,6 +297,21 @@ struct err *binary_find(struct binary *bin, const struct image *im,
 	else if (err)
 		err->code = ERR_USAGE;
 	return err;
+}
+
+const u8 *binary_view(const struct binary *bin, const struct image *im, va_t va, u64 n)
+{
+	Elf64_Phdr ph;
+
+	for (u64 i = 0; bin->match && binary_phdr(bin, im, i, &ph); i++) {
+		u64 skip = va - bin->bias - ph.p_vaddr;
+
+		if (ph.p_type == PT_LOAD && va - bin->bias >= ph.p_vaddr && skip < ph.p_filesz &&
+		    n <= ph.p_filesz - skip && ph.p_offset < bin->exe.size &&
+		    skip + n <= bin->exe.size - ph.p_offset)
+			return bin->exe.data + ph.p_offset + skip;
+	}
+	return NULL;
 }
 
 void binary_close(struct binary *bin)

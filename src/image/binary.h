@@ -1,4 +1,5 @@
-/* The executable of a core: found through NT_FILE or given, and matched by build id. */
+/* The executable of a core: found through NT_FILE or given, and matched by build id. When that is
+ * not Go's and a shared library is, the library takes its place. */
 #ifndef IMAGE_BINARY_H
 #define IMAGE_BINARY_H
 
@@ -11,6 +12,7 @@ struct binary {
 	const char *core_path; /* of the executable as the core names it, or NULL */
 	int file;              /* its index among the image's mapped files, or -1 */
 	va_t header;           /* address of its ELF header in the core, or 0 */
+	bool library;          /* a shared library with Go in it */
 
 	enum exe_match match;
 	struct os_file exe; /* valid unless match is EXE_NONE */
@@ -36,5 +38,9 @@ void binary_ids(const struct binary *bin, const struct image *im, struct elf_ids
 
 /* Program header i of the executable, from the file or from the core's header page. */
 bool binary_phdr(const struct binary *bin, const struct image *im, u64 i, Elf64_Phdr *ret);
+
+/* What the executable's file has for n bytes of the process at va, in place; NULL when it does not
+ * have them all. */
+const u8 *binary_view(const struct binary *bin, const struct image *im, va_t va, u64 n);
 
 #endif

@@ -49,7 +49,7 @@ struct vma {
 
 struct thread {
 	u32 tid;
-	va_t pc, sp, tls; /* rip, rsp, fs_base on x86-64 */
+	va_t pc, sp, fp, tls; /* rip, rsp, rbp, fs_base on x86-64 */
 };
 
 struct auxv {

@@ -9,7 +9,7 @@
 
 /* struct elf_prstatus on x86-64: pr_pid, then 27 registers. */
 enum { PRSTATUS_PID = 32, PRSTATUS_REGS = 112, PRSTATUS_BYTES = 336 };
-enum { REG_RIP = 16, REG_RSP = 19, REG_FS_BASE = 21 };
+enum { REG_RBP = 4, REG_RIP = 16, REG_RSP = 19, REG_FS_BASE = 21 };
 
 #define MAX_PAGE_SIZE ((u64)1 << 16)
 
@@ -38,6 +38,7 @@ static struct err *read_prstatus(struct image *im, struct diags *d, const struct
 	memcpy(&t.tid, note->desc + PRSTATUS_PID, sizeof(t.tid));
 	t.pc = get_reg(note, REG_RIP);
 	t.sp = get_reg(note, REG_RSP);
+	t.fp = get_reg(note, REG_RBP);
 	t.tls = get_reg(note, REG_FS_BASE);
 	return array_push(&im->threads, t);
 }

@@ -193,17 +193,18 @@ static struct err *runs_by_holes(struct image *im, const struct piece *p)
 	return NULL;
 }
 
-/* Bytes of the hole at p->lo + done, up to the page where data begins; *data_end is where that
- * data ends in the file. */
+/* Bytes of the hole at p->lo + done, up to the kernel's page where data begins; *data_end is where
+ * that data ends in the file. */
 static u64 hole_bytes(const struct image *im, const struct piece *p, u64 done, u64 *data_end)
 {
 	u64 pos = p->off + done, end = p->off + p->bytes;
 	u64 data = seek(im->core.fd, pos, end, SEEK_DATA);
 
 	*data_end = seek(im->core.fd, data, end, SEEK_HOLE);
-	return data == end ? end - pos : align_down(data - pos, PAGE_BYTES);
+	return data == end ? end - pos : align_down(data - pos, im->auxv.page_size);
 }
 
+/* By the kernel's pages, of which each is in memory as a whole. */
 static struct err *runs_by_content(struct image *im, const struct piece *p)
 {
 	u64 done = 0, data_end = 0, forgotten = 0;
@@ -216,7 +217,7 @@ static struct err *runs_by_content(struct image *im, const struct piece *p)
 		if (p->off + done >= data_end)
 			n = hole_bytes(im, p, done, &data_end);
 		if (!n) {
-			n = MIN(PAGE_BYTES, p->bytes - done);
+			n = MIN(im->auxv.page_size, p->bytes - done);
 			if (!is_zero(im->core.data + p->off + done, n))
 				kind = PAGE_NONZERO;
 		}
@@ -246,8 +247,8 @@ static struct err *runs_by_file(struct image *im, const struct vma *v, const str
 
 	if (!f->proved || (v->perm_known && (v->perm & PERM_X)))
 		return add_run(&im->res, p->lo, PAGE_CLEAN);
-	for (u64 done = 0; done < p->bytes; done += PAGE_BYTES) {
-		u64 n = MIN(PAGE_BYTES, p->bytes - done);
+	for (u64 done = 0; done < p->bytes; done += im->auxv.page_size) {
+		u64 n = MIN(im->auxv.page_size, p->bytes - done);
 		bool same =
 			equals_file(&f->file, v->offset + done, im->core.data + p->off + done, n);
 

@@ -36,8 +36,9 @@ enum evidence {
 
 #define PAGE_SHIFT 12
 
-/* A run of 4 KiB pages of one kind; it ends where the next begins. The last one is a PAGE_GAP.
- * Larger kernel pages are whole multiples, so one unit serves all. */
+/* A run of 4 KiB units of one kind; it ends where the next begins. The last one is a PAGE_GAP.
+ * Larger kernel pages are whole multiples, so one unit serves all, though each page is of one
+ * kind. */
 struct page_run {
 	u64 page : 52; /* address >> PAGE_SHIFT */
 	u64 kind : 12;

@@ -20,4 +20,8 @@ struct err *claim_threads(struct ledger *l) ERR_RESULT;
 /* The Go heap's arenas, its stacks and the runtime's structures. */
 struct err *claim_go(struct ledger *l) ERR_RESULT;
 
+/* Signal stacks of C's that Ms adopted, as far as no structure known otherwise has their bytes:
+ * after all other claims. */
+struct err *claim_signal_stacks(struct ledger *l) ERR_RESULT;
+
 #endif

@@ -84,6 +84,31 @@ static struct err *claim_system_stack(struct ledger *l, struct range stack)
 	return ledger_claim(l, LEVEL_LEAF, stack.lo, stack.hi, CAT_STACK_SYSTEM);
 }
 
+static bool has_leaf_in(const struct ledger *l, struct range r)
+{
+	for (size_t i = 0; i < l->claims[LEVEL_LEAF].n; i++) {
+		const struct claim *c = &l->claims[LEVEL_LEAF].v[i];
+
+		if (c->lo < r.hi && r.lo < c->hi)
+			return true;
+	}
+	return false;
+}
+
+struct err *claim_signal_stacks(struct ledger *l)
+{
+	for (size_t i = 0; l->gort && i < l->gort->ms.v.n; i++) {
+		struct range stack = l->gort->ms.v.v[i].gsignal;
+		const struct vma *v = image_vma(l->im, stack.lo);
+
+		if (stack.lo == stack.hi || in_stack_span(l, stack) || !v || v->hi < stack.hi ||
+		    has_leaf_in(l, stack))
+			continue;
+		TRY(ledger_claim(l, LEVEL_LEAF, stack.lo, stack.hi, CAT_THREAD_STACK));
+	}
+	return NULL;
+}
+
 struct err *claim_go(struct ledger *l)
 {
 	const struct gort *gort = l->gort;
@@ -96,6 +121,7 @@ struct err *claim_go(struct ledger *l)
 	for (size_t i = 0; i < gort->ms.v.n; i++) {
 		TRY(claim_system_stack(l, gort->ms.v.v[i].g0));
 		TRY(claim_system_stack(l, gort->ms.v.v[i].gsignal));
+		TRY(claim_system_stack(l, gort->ms.v.v[i].spare_signal));
 	}
 	return claim_system_stack(l, gort->ms.gcrash);
 }

@@ -44,8 +44,8 @@ static void add_headline(struct doc *d, const struct walk *w,
 		 units_bytes((i64)w->heap_alloc, alloc), units_bytes((i64)w->heap_inuse, inuse),
 		 units_bytes((i64)w->heap_idle, idle),
 		 units_bytes((i64)w->heap_released, released));
-	doc_text(d, "%d of %d walked figures equal the runtime's own counters.", equal,
-		 CHECK_COUNT);
+	doc_text(d, "%d of %d walked figures equal the runtime's own counters%s.", equal,
+		 CHECK_COUNT, equal < CHECK_COUNT ? "; the command verify says more" : "");
 }
 
 static void add_checks(struct doc *d, const struct check checks[static CHECK_COUNT])

@@ -31,7 +31,9 @@ static void add_headline(struct doc *d, const struct verification *v)
 	size_t failed = count(v, VERIFY_FAILED), unreadable = count(v, VERIFY_UNREADABLE);
 
 	if (!failed && !unreadable) {
-		doc_text(d, "All %zu invariants of the Go runtime hold.", v->checks.n);
+		doc_text(d, "All %zu invariants of the Go runtime hold%s.", v->checks.n,
+			 v->explained ? ", but for what threads inside the allocator had in hand"
+				      : "");
 		return;
 	}
 	doc_text(d,

@@ -47,12 +47,17 @@ CACHE = pathlib.Path(os.environ.get("SPANSCOPE_CACHE") or CACHES / "spanscope")
 RELEASES = ["1.19", "1.21", "1.22", "1.23", "1.24", "1.25", "1.26", "1.27"]
 DUMPS = ["kernel", "gcore"]
 
-# Flags of `go build`.
+# Flags of `go build`. A plugin is built beside the program that loads it, and a shared library
+# beside the C program that does.
 MODES = {
     "static": ["-buildmode=exe"],
     "pie": ["-buildmode=pie"],
     "cgo": ["-buildmode=exe"],
+    "arenas": ["-buildmode=exe"],
+    "plugin": ["-buildmode=exe"],
+    "c-shared": ["-buildmode=c-shared"],
 }
+WITH_C = ["cgo", "plugin", "c-shared"]
 
 TEST_SECONDS = 120
 BUILD_SECONDS = 600
@@ -124,8 +129,8 @@ def source_hash(target):
     digest = hashlib.sha256(repr((target.release, target.mode, MODES[target.mode])).encode())
     digest.update((toolchain(target.release) / "VERSION").read_bytes())
     sources = [PROGS / "go.mod", *sorted((PROGS / "truth").iterdir()),
-               *sorted((PROGS / target.program.folder).iterdir())]
-    for path in sources:
+               *sorted((PROGS / target.program.folder).rglob("*"))]
+    for path in filter(pathlib.Path.is_file, sources):
         digest.update(f"{path.relative_to(PROGS)}\0".encode() + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
@@ -133,10 +138,11 @@ def source_hash(target):
 def go_environment(target):
     keep = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
     return keep | {
-        "CGO_ENABLED": "1" if target.mode == "cgo" else "0",
+        "CGO_ENABLED": "1" if target.mode in WITH_C else "0",
         "GO111MODULE": "on",
         "GOCACHE": str(CACHE / "gocache" / f"go{target.release}"),
         "GOENV": "off",
+        "GOEXPERIMENT": "arenas" if target.mode == "arenas" else "",
         "GOFLAGS": "-mod=mod",
         "GOPATH": str(CACHE / "gopath"),
         "GOPROXY": "off",
@@ -160,12 +166,26 @@ def executable(target):
 def build(target, exe):
     exe.parent.mkdir(parents=True, exist_ok=True)
     fresh = exe.with_name(f"{exe.name}.{os.getpid()}")
-    result = run([toolchain(target.release) / "bin" / "go", "build", *MODES[target.mode],
-                  "-buildvcs=false", "-o", fresh, f"./{target.program.folder}"],
-                 BUILD_SECONDS, cwd=PROGS, env=go_environment(target))
-    if result.returncode:
-        raise Failure(f"go build: {last_line(result.stderr)}")
+    folder = f"./{target.program.folder}"
+    if target.mode == "c-shared":
+        go_build(target, MODES["c-shared"], exe.with_name("library.so"), folder)
+        build_command(["gcc", "-o", fresh, f"{folder}/host/main.c", "-ldl"], cwd=PROGS)
+    else:
+        if target.mode == "plugin":
+            go_build(target, ["-buildmode=plugin"], exe.with_name("module.so"), f"{folder}/module")
+        go_build(target, MODES[target.mode], fresh, folder)
     fresh.rename(exe)
+
+
+def go_build(target, flags, output, folder):
+    build_command([toolchain(target.release) / "bin" / "go", "build", *flags, "-buildvcs=false",
+                   "-o", output, folder], cwd=PROGS, env=go_environment(target))
+
+
+def build_command(command, **options):
+    result = run(command, BUILD_SECONDS, **options)
+    if result.returncode:
+        raise Failure(f"{describe(command)}: {last_line(result.stderr)}")
 
 
 # ---- cores
@@ -275,14 +295,14 @@ def check_spanscope(tool, target, dump, known):
         stats = known if program.frozen else tool.json("memstats")["memstats"]
         return checks.ledger_twins(tool.classes(), stats)
 
-    yield from guarded(lambda: checks.memstats(tool.json("memstats"), known, program.frozen))
+    yield from guarded(lambda: checks.memstats(
+        tool.json("memstats"), tool.json("verify"), known, program.frozen))
     yield from guarded(lambda: checks.ledger(tool.json("ledger"), dump))
     yield from guarded(twins)
     yield from guarded(lambda: program.check(known, tool.classes(), dump))
     yield from guarded(lambda: checks.overview(tool.json("overview")))
     yield from guarded(lambda: checks.text(tool.output()))
-    if program.frozen:
-        yield from guarded(lambda: checks.verify(tool.json("verify")))
+    yield from guarded(lambda: checks.verify(tool.json("verify")))
     if dump == "kernel":
         record = tool.core.with_name("process")
         yield from guarded(lambda: residency.check(record, tool.core, tool.json("vmas")))
@@ -348,7 +368,7 @@ def missing(target, dump):
     """Says what this machine lacks for a test, if anything."""
     if not (toolchain(target.release) / "bin" / "go").exists():
         return f"no toolchain of Go {target.release}; see scripts/fetch-toolchains"
-    if target.mode == "cgo" and not shutil.which("gcc"):
+    if target.mode in WITH_C and not shutil.which("gcc"):
         return "no gcc"
     if dump == "gcore" and not shutil.which("gcore"):
         return "no gcore"
@@ -373,7 +393,8 @@ def select_tests(options):
     return [(Target(release, mode, name), dump)
             for release in options.releases
             for mode in options.modes
-            for name in options.programs if mode in PROGRAMS[name].modes
+            for name in options.programs
+            if mode in PROGRAMS[name].modes and release not in PROGRAMS[name].without
             for dump in options.dumps if dump in PROGRAMS[name].dumps]
 
 

@@ -7,8 +7,6 @@ wrong. It gets the truth, the classes of the ledger by name, and the kind of the
 import collections.abc
 import dataclasses
 
-import checks
-
 KIB, MIB = 1 << 10, 1 << 20
 
 
@@ -101,6 +99,40 @@ def threads(truth, classes, dump):
         yield f"thread.stack {stacks}, threads have {truth['thread_stack_bytes']}"
 
 
+def dead(truth, classes, dump):
+    # The descriptors are heap objects of 400 bytes or more, for ever.
+    live, ended = classes["go.heap.live"]["virtual"], truth["peak"] - truth["alive"]
+    if live < 400 * truth["peak"]:
+        yield f"go.heap.live {live}, goroutines had been {truth['peak']}"
+    stacks = sum(classes[f"go.stack.{kind}"]["virtual"] for kind in ("used", "unused"))
+    if not 2 * KIB * truth["alive"] <= stacks < 2 * KIB * ended / 10:
+        yield f"stacks {stacks}, {truth['alive']} goroutines are left of {truth['peak']}"
+    if classes["go.idle.released"]["virtual"] < 1 * KIB * ended:
+        yield f"go.idle.released {classes['go.idle.released']['virtual']}, {ended} stacks are free"
+
+
+def userarena(truth, classes, dump):
+    # Of a chunk in use nearly all is one object.
+    live = classes["go.heap.live"]["virtual"]
+    if abs(live - truth["chunk_bytes"]) > 2 * MIB:
+        yield f"go.heap.live {live}, chunks in use {truth['chunk_bytes']}"
+
+
+def altstack(truth, classes, dump):
+    stacks, anon = classes["thread.stack"]["virtual"], classes["anon"]["virtual"]
+    if stacks < truth["signal_stack_bytes"] + truth["thread_stack_bytes"]:
+        yield f"thread.stack {stacks}, of it for signals {truth['signal_stack_bytes']}"
+    if anon >= truth["signal_stack_bytes"] / 4:
+        yield f"anon {anon}, signal stacks have {truth['signal_stack_bytes']}"
+
+
+def modules(truth, classes, dump):
+    for name in ("data", "bss"):
+        bytes_ = classes[f"go.binary.{name}"]["virtual"]
+        if bytes_ < truth[f"module_{name}_bytes"]:
+            yield f"go.binary.{name} {bytes_}, the module's {truth[f'module_{name}_bytes']}"
+
+
 def cgo(truth, classes, dump):
     resident = sum(row["resident"] or 0 for name, row in classes.items()
                    if name == "anon" or name.startswith("c.heap."))
@@ -117,16 +149,11 @@ def is_unswept(tool, truth):
     return tool.classes()["go.heap.dead"]["virtual"] > 0.5 * truth["dropped_bytes"]
 
 
-def is_balanced(tool, truth):
-    """A thread that is stopped while it takes pages for a span, or gives them back, leaves them
-    counted on one side only: one core in a hundred."""
-    return not list(checks.memstats(tool.json("memstats"), truth, frozen=False))
-
-
 @dataclasses.dataclass(frozen=True)
 class Program:
     """frozen: the program ends in truth.Freeze. caught: whether the core is of the moment that
-    it is to be of, which the program cannot know exactly; it is run again until so."""
+    it is to be of, which the program cannot know exactly; it is run again until so. without: the
+    releases that it is not for."""
     check: collections.abc.Callable
     folder: str
     arguments: tuple = ()
@@ -134,6 +161,7 @@ class Program:
     dumps: tuple = ("kernel", "gcore")
     frozen: bool = True
     caught: collections.abc.Callable = None
+    without: tuple = ()
 
 
 PROGRAMS = {
@@ -144,9 +172,16 @@ PROGRAMS = {
     "ballast": Program(ballast, "ballast"),
     "deepstacks": Program(deepstacks, "deepstacks"),
     "deepparked": Program(deepparked, "deepstacks", ("-park",)),
-    "busy": Program(busy, "busy", modes=("static", "pie"), frozen=False, caught=is_balanced),
+    "busy": Program(busy, "busy", modes=("static", "pie", "cgo"), frozen=False),
     "midmark": Program(midmark, "midmark", dumps=("kernel",), frozen=False, caught=is_marking),
     "midsweep": Program(midsweep, "midsweep", dumps=("kernel",), frozen=False, caught=is_unswept),
     "threads": Program(threads, "threads", modes=("static", "cgo")),
+    "threads1000": Program(threads, "threads", ("-threads", "1000"), modes=("static", "cgo"),
+                           without=("1.21", "1.23", "1.24", "1.25", "1.26")),
+    "dead": Program(dead, "dead", dumps=("kernel",), without=("1.21", "1.22", "1.23", "1.25")),
+    "userarena": Program(userarena, "userarena", modes=("arenas",), without=("1.19",)),
+    "altstack": Program(altstack, "altstack", modes=("cgo",)),
+    "plugin": Program(modules, "plugin", modes=("plugin",)),
+    "c-shared": Program(modules, "cshared", modes=("c-shared",)),
     "cgo": Program(cgo, "cgo", modes=("cgo",)),
 }

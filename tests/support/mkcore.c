@@ -126,7 +126,8 @@ void mkcore_note(struct mkcore *mk, const char *owner, u32 type, const void *des
 void mkcore_thread(struct mkcore *mk, struct mkcore_thread t)
 {
 	struct elf_prstatus status = {.pr_pid = (int)t.tid};
-	struct user_regs_struct regs = {.rip = t.rip, .rsp = t.rsp, .fs_base = t.fs_base};
+	struct user_regs_struct regs = {
+		.rip = t.rip, .rsp = t.rsp, .rbp = t.rbp, .fs_base = t.fs_base};
 
 	_Static_assert(sizeof(regs) == sizeof(status.pr_reg), "an x86-64 thread");
 	memcpy(&status.pr_reg, &regs, sizeof(regs));

@@ -53,7 +53,7 @@ struct mkcore_file {
 
 struct mkcore_thread {
 	u32 tid;
-	va_t rip, rsp, fs_base;
+	va_t rip, rsp, rbp, fs_base;
 };
 
 struct mkcore {

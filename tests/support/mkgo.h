@@ -70,6 +70,7 @@ struct mkgo_m {
 	u32 tid;
 	va_t curg;
 	struct range g0, gsignal; /* of mkgo_stack, or elsewhere; empty: it has no such g */
+	struct range own_signal;  /* the runtime's signal stack, when gsignal was C's once */
 	bool freed;               /* waits on sched.freem instead of being on allm */
 };
 
@@ -135,7 +136,7 @@ struct mkgo {
 	bool untouched;    /* pages of what is planted from now on are '.' */
 	bool finished;
 	u32 gcphase;
-	u64 spare_mspans, parked_mspans, mcaches;
+	u64 spare_mspans, parked_mspans, quarantined_pages, mcaches;
 	va_t p0, m0;
 	u64 buckhash_bytes, special_bytes, queue_bytes, trace_bytes; /* planted outside the heap */
 
@@ -164,7 +165,8 @@ void mkgo_free(struct mkgo *go);
 va_t mkgo_arena(struct mkgo *go, va_t base);
 
 /* A chunk of the arena experiment: an arena of its own, which up to 1.24 no list names, and one
- * span over all of it. Freed ones are dead and wait on a list to be used again. */
+ * span over all of it. Freed ones wait on a list: until nothing points into them any more, and
+ * then, dead, to be used again. */
 enum mkgo_user_arena { MKGO_USED, MKGO_READY, MKGO_QUARANTINE };
 va_t mkgo_user_arena(struct mkgo *go, va_t base, enum mkgo_user_arena state);
 

@@ -276,7 +276,7 @@ static void write_gauges(struct mkgo *go, u64 pages_in_use)
 		enum rt_field f;
 		u64 value;
 	} fields[] = {
-		{mheap, RT_MHEAP_PAGES_IN_USE, pages_in_use},
+		{mheap, RT_MHEAP_PAGES_IN_USE, pages_in_use + go->quarantined_pages},
 		{mkgo_addr(go, mheap, RT_MHEAP_SPANALLOC), RT_FIXALLOC_INUSE, m->mspan_inuse},
 		{mkgo_addr(go, mheap, RT_MHEAP_CACHEALLOC), RT_FIXALLOC_INUSE, m->mcache_inuse},
 		{stats, RT_MSTATS_STACKS_SYS, STACKS_SYS},

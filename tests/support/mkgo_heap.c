@@ -382,8 +382,11 @@ va_t mkgo_user_arena(struct mkgo *go, va_t base, enum mkgo_user_arena state)
 	mspan = s->mspan;
 	if (state == MKGO_USED)
 		return mspan;
-	/* Its bit in pageInUse stays; the record is no span's any more. */
-	mkgo_set(go, mspan, RT_MSPAN_STATE, SPAN_DEAD);
+	/* Its bit in pageInUse stays. The sweeper makes the record no span's any more. */
+	if (state == MKGO_READY)
+		mkgo_set(go, mspan, RT_MSPAN_STATE, SPAN_DEAD);
+	else
+		go->quarantined_pages += s->npages;
 	mkgo_set(go, mspan, RT_MSPAN_NEXT, mkgo_peek(go, mheap, list));
 	mkgo_set(go, mheap, list, mspan);
 	go->spans.n--;

@@ -85,6 +85,8 @@ va_t mkgo_m(struct mkgo *go, struct mkgo_m how)
 		mkgo_set(go, m, RT_M_G0, new_g(go, how.g0));
 	if (how.gsignal.lo)
 		mkgo_set(go, m, RT_M_GSIGNAL, new_g(go, how.gsignal));
+	mkgo_set(go, m, RT_M_GO_SIGNAL_STACK_LO, how.own_signal.lo);
+	mkgo_set(go, m, RT_M_GO_SIGNAL_STACK_HI, how.own_signal.hi);
 	return m;
 }
 

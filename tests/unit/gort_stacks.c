@@ -147,7 +147,7 @@ static void test_running(void **state)
 }
 
 /* struct ucontext as the kernel leaves it on a signal stack: flags, link, the stack's base, flags
- * and size, then r8..r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp. */
+ * and size, then r8..r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip. */
 static void put_ucontext(struct running *t, va_t at, va_t base, u64 size, va_t rsp)
 {
 	mkgo_poke_u64(t->go, at + 16, base);
@@ -171,12 +171,12 @@ static void test_signal(void **state)
 				expected = 0x1510;
 				break;
 			case 1: /* the last place that it fits in */
-				put_ucontext(&t, t.signal_stack.hi - 168, base, size,
+				put_ucontext(&t, t.signal_stack.hi - 176, base, size,
 					     t.stack.lo + 8);
 				expected = 8;
 				break;
 			case 2: /* one word further: its end is missing */
-				put_ucontext(&t, t.signal_stack.hi - 160, base, size,
+				put_ucontext(&t, t.signal_stack.hi - 168, base, size,
 					     t.stack.lo + 8);
 				break;
 			case 3: /* another stack's */

@@ -404,6 +404,78 @@ static void test_empty_core(void **state)
 	core_close(&c);
 }
 
+#define LIBRARY ((va_t)0x7f1200000000)
+
+/* A library with its header page and data. */
+static struct mkelf library(const char *go_id)
+{
+	return (struct mkelf){
+		.go_id = go_id,
+		.gnu_id = gnu_id,
+		.gnu_id_bytes = sizeof(gnu_id) - 1,
+		.bytes = 3 * MK_PAGE,
+		.phdrs = {mkelf_load(0, 0, 2 * MK_PAGE, 2 * MK_PAGE, PF_R | PF_X),
+			  mkelf_load(0x4000, 2 * MK_PAGE, MK_PAGE, MK_PAGE, PF_R | PF_W)},
+	};
+}
+
+static void load_library(struct mkcore *mk, const struct mkelf *e, va_t lo, const char *path)
+{
+	u8 page[MK_PAGE];
+
+	mkelf_bytes(e, 0, page, sizeof(page));
+	mkcore_load(mk, lo, PF_R | PF_X, "#")->ph.p_memsz = 2 * MK_PAGE;
+	mkcore_poke(mk, lo, page, sizeof(page));
+	mkcore_load(mk, lo + 0x4000, PF_R | PF_W, "#");
+	mkcore_file(mk, lo, lo + 2 * MK_PAGE, 0, path);
+	mkcore_file(mk, lo + 0x4000, lo + 0x5000, 0x2000, path);
+}
+
+/* A process with two libraries; of the second one the file exists. */
+static struct core core_with_libraries(const char *exe_go, const char *go, const char *path)
+{
+	struct mkelf exe = exe_with(exe_go, other_gnu_id), c_library = library(NULL);
+	struct mkelf go_library = library(go);
+	struct mkcore *mk = core_of(&exe, "/srv/app", 0);
+
+	load_library(mk, &c_library, LIBRARY, "/lib/libc.so");
+	load_library(mk, &go_library, LIBRARY + 0x10000, path);
+	mkelf_write(&go_library, path);
+	return core_open(mk);
+}
+
+/* Go is in a library of a C program; a Go program's own libraries (plugins) do not matter. */
+static void test_go_library(void **state)
+{
+	AUTO_FREE char *path = tmp_path("library.so");
+	static const struct {
+		const char *exe_go, *library_go;
+		bool library;
+	} cases[] = {{NULL, "a/b", true}, {"c/d", "a/b", false}, {NULL, NULL, false}};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct core c = core_with_libraries(cases[i].exe_go, cases[i].library_go, path);
+		struct binary bin;
+
+		assert_ok(binary_find(&bin, &c.im, &(struct binary_options){0}, &c.d));
+		assert_int_equal(bin.library, cases[i].library);
+		if (cases[i].library) {
+			assert_int_equal(bin.match, EXE_GO_BUILD_ID);
+			assert_string_equal(bin.exe.path, path);
+			assert_string_equal(c.im.files.v[bin.file].path, path);
+			assert_int_equal(bin.header, LIBRARY + 0x10000);
+			assert_int_equal(bin.bias, LIBRARY + 0x10000);
+		} else {
+			assert_int_equal(bin.match, EXE_NONE);
+			assert_string_equal(bin.core_path, "/srv/app");
+			assert_int_equal(bin.header, 0x400000);
+		}
+		binary_close(&bin);
+		core_close(&c);
+	}
+}
+
 static void test_names(void **state)
 {
 	(void)state;
@@ -417,4 +489,4 @@ TEST_MAIN(TEST(test_given), TEST(test_segments_must_fit), TEST(test_given_is_no_
 	  TEST(test_found_at_its_path), TEST(test_found_beside_the_core),
 	  TEST(test_other_build_at_the_path), TEST(test_not_found), TEST(test_none_wanted),
 	  TEST(test_bias), TEST(test_cut_notes), TEST(test_bias_by_header), TEST(test_header_page),
-	  TEST(test_empty_core), TEST(test_names))
+	  TEST(test_empty_core), TEST(test_go_library), TEST(test_names))

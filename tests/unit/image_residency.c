@@ -476,9 +476,41 @@ static void test_no_anonymous_memory(void **state)
 	core_close(&c);
 }
 
-TEST_MAIN(TEST(test_holes_kept), TEST(test_copies), TEST(test_holes_between_loads),
-	  TEST(test_zero_test), TEST(test_zero_test_of_equal_bytes), TEST(test_unaligned_holes),
-	  TEST(test_no_access_of_gcore), TEST(test_special_mappings), TEST(test_truncated),
-	  TEST(test_truncated_first_hand), TEST(test_file_comparison),
+#define LARGE_PAGE (16 * MK_PAGE)
+#define SIXTEEN(c) c c c c c c c c c c c c c c c c
+
+/* With pages of 64 KiB, one byte has the whole page in memory, whichever way that shows. */
+static void test_large_pages(void **state)
+{
+	for (int gcore = 0; gcore < 2; gcore++) {
+		struct mkcore *mk = mkcore_new(gcore ? MKCORE_GCORE : MKCORE_KERNEL);
+		struct core c;
+
+		(void)state;
+		if (!gcore && !tmp_has_holes())
+			continue;
+		mkcore_auxv(mk, AT_PAGESZ, LARGE_PAGE);
+		mkcore_load(mk, 0x100000, PF_R | PF_W,
+			    gcore ? "000#000000000000" SIXTEEN("0") SIXTEEN("#")
+				  : "000#000000000000" SIXTEEN(".") SIXTEEN("0"));
+		mkcore_load(mk, 0x200000, PF_R | PF_W,
+			    gcore ? SIXTEEN(".") "...............#" SIXTEEN(".")
+				  : SIXTEEN(".") "000000000000000#" SIXTEEN("."));
+		c = open_pages(mk);
+		assert_int_equal(c.im.res.first_hand, !gcore);
+		assert_pages(&c.im, 0x100000,
+			     gcore ? SIXTEEN("N") SIXTEEN("Z") SIXTEEN("N")
+				   : SIXTEEN("D") SIXTEEN("H") SIXTEEN("D"));
+		assert_pages(&c.im, 0x200000,
+			     gcore ? SIXTEEN("Z") SIXTEEN("N") SIXTEEN("Z")
+				   : SIXTEEN("H") SIXTEEN("D") SIXTEEN("H"));
+		core_close(&c);
+	}
+}
+
+TEST_MAIN(TEST(test_holes_kept), TEST(test_large_pages), TEST(test_copies),
+	  TEST(test_holes_between_loads), TEST(test_zero_test), TEST(test_zero_test_of_equal_bytes),
+	  TEST(test_unaligned_holes), TEST(test_no_access_of_gcore), TEST(test_special_mappings),
+	  TEST(test_truncated), TEST(test_truncated_first_hand), TEST(test_file_comparison),
 	  TEST(test_file_comparison_behind_the_end), TEST(test_other_file), TEST(test_given_file),
 	  TEST(test_odd_addresses), TEST(test_states), TEST(test_no_anonymous_memory))

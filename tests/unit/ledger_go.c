@@ -312,6 +312,45 @@ static void test_stacks(void **state)
 	}
 }
 
+/* An M that serves a thread of C's has two signal stacks: C's, which no span is for, and its own,
+ * which counts once whether or not it is back in use. */
+static void test_signal_stacks(void **state)
+{
+	(void)state;
+	if (!tmp_has_holes())
+		skip();
+	for (const struct mkgo_release *r = mkgo_releases; r->minor; r++) {
+		struct mkgo *go = mkgo_new(r->minor, r->patch);
+		struct range own = mkgo_stack(go, 32768), again = mkgo_stack(go, 32768);
+		/* C's variables; Go's, which are known to be that; no memory at all. */
+		const struct range c_data = {MKGO_DATA + 0x3000, MKGO_DATA + 0x4000};
+		const struct range go_data = {MKGO_DATA + 0x1000, MKGO_DATA + 0x2000};
+		const struct range nowhere = {0x1000, 0x9000};
+		struct planted p;
+		struct mkgo_core c;
+		struct ledger l;
+
+		mkgo_m(go, (struct mkgo_m){.tid = 5, .gsignal = c_data, .own_signal = own});
+		/* Two threads cannot use one stack: the second has gone without a word. */
+		mkgo_m(go, (struct mkgo_m){.tid = 6, .gsignal = c_data});
+		mkgo_m(go, (struct mkgo_m){.tid = 7, .gsignal = again, .own_signal = again});
+		mkgo_m(go, (struct mkgo_m){.tid = 8, .gsignal = nowhere});
+		mkgo_m(go, (struct mkgo_m){.tid = 10, .gsignal = go_data});
+		/* An M that waits to be freed has given its stack back already. */
+		mkgo_m(go, (struct mkgo_m){.tid = 9, .own_signal = own, .freed = true});
+		p = expect_heap(go);
+		move(&p, go, own.lo, own.hi, CAT_STACK_SYSTEM);
+		move(&p, go, again.lo, again.hi, CAT_STACK_SYSTEM);
+		open_ledger(&c, &l, go);
+		assert_class(&c, &l, CAT_STACK_SYSTEM, p.resident[CAT_STACK_SYSTEM], 0);
+		assert_class(&c, &l, CAT_STACK_CACHED, 0, 0);
+		assert_int_equal(ledger_columns(&l, CAT_THREAD_STACK).virtual,
+				 MKGO_OS_STACK_BYTES + 0x1000);
+		mkgo_assert_failed(&c, "");
+		close_ledger(&c, &l);
+	}
+}
+
 /* Bytes of mappings in [lo, lo + bytes). */
 static u64 mapped(const struct image *im, va_t lo, u64 bytes)
 {
@@ -451,4 +490,4 @@ static void test_twins(void **state)
 }
 
 TEST_MAIN(TEST(test_by_hand), TEST(test_slots), TEST(test_pages), TEST(test_stacks),
-	  TEST(test_all_classes), TEST(test_twins))
+	  TEST(test_signal_stacks), TEST(test_all_classes), TEST(test_twins))

@@ -1,18 +1,20 @@
-// threads has two hundred OS threads that do nothing: goroutines that wait in C, or, without
+// threads has two hundred OS threads, or as many as it is told, that do nothing: goroutines that wait in C, or, without
 // cgo, in a system call.
 package main
 
 import (
+	"flag"
 	"sync"
 	"time"
 
 	"spanscope.test/progs/truth"
 )
 
-const threads = 200
+var count = flag.Int("threads", 200, "how many")
 
 func main() {
 	truth.Start()
+	threads := *count
 	var ready sync.WaitGroup
 	ready.Add(threads)
 	for i := 0; i < threads; i++ {
