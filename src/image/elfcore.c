@@ -132,9 +132,9 @@ static void limit_sharing(struct image *im, struct diags *d)
 	}
 }
 
-/* The number of program headers. Beyond 65534 it stands in a section header, which the kernel writes
- * to the very end (fs/binfmt_elf.c, fill_extnum_info). Where that is cut off, the first note tells
- * it: the kernel puts it right behind the headers and before every load. */
+/* The number of program headers. Beyond 65534 it stands in a section header, which the kernel
+ * writes to the very end (fs/binfmt_elf.c, fill_extnum_info). Where that is cut off, the first note
+ * tells it: the kernel puts it right behind the headers and before every load. */
 static u64 count_phdrs(struct elf_bytes e, const Elf64_Ehdr *eh)
 {
 	u64 count = elf_phdr_count(e, eh), bytes;
@@ -145,8 +145,7 @@ static u64 count_phdrs(struct elf_bytes e, const Elf64_Ehdr *eh)
 	if (!elf_phdr(e, eh, 0, &note) || !elf_phdr(e, eh, 1, &load))
 		return count;
 	if (note.p_type != PT_NOTE || note.p_offset > load.p_offset ||
-	    __builtin_sub_overflow(note.p_offset, eh->e_phoff, &bytes) ||
-	    bytes % sizeof(note) != 0)
+	    __builtin_sub_overflow(note.p_offset, eh->e_phoff, &bytes) || bytes % sizeof(note) != 0)
 		return count;
 	return MAX(count, bytes / sizeof(note));
 }

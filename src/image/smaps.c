@@ -246,12 +246,15 @@ static bool same_executable(const struct smaps *s, const struct image *im)
 {
 	const struct vma *ours = image_vma(im, im->auxv.entry);
 	const struct smaps_vma *v = smaps_find(s, im->auxv.entry);
-	const char *path;
+	const char *path, *rest;
 
 	if (!ours || ours->file < 0)
 		return true;
 	path = im->files.v[ours->file].path;
-	return v && !strncmp(v->path, path, strlen(path));
+	if (!v || strncmp(v->path, path, strlen(path)) != 0)
+		return false;
+	rest = v->path + strlen(path);
+	return !*rest || !strcmp(rest, " (deleted)");
 }
 
 struct err *smaps_check(const struct smaps *s, const struct image *im)

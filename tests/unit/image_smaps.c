@@ -172,6 +172,7 @@ static void test_process(void **state)
 	} cases[] = {
 		{0x7ffc00100000, 0x7ffc00020010, "/opt/my app", NULL},
 		{0x7ffc00100000, 0x7ffc00020010, "/opt/my app (deleted)", NULL},
+		{0x7ffc00100000, 0x7ffc00020010, "/opt/my", "of another process"},
 		{0x7ffc00103000, 0x7ffc00020010, "/opt/my app", "of another process"},
 		{0x7ffc00100000, 0x7ffc00021010, "/opt/my app", "of another process"},
 		{0x7ffc00100000, 0x7ffc00020010, "/opt/your app", "of another process"},
