@@ -6,7 +6,6 @@
 #include "out/render.h"
 
 #include <errno.h>
-#include <locale.h>
 #include <signal.h>
 #include <string.h>
 
