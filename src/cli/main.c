@@ -7,7 +7,6 @@
 #include "out/render.h"
 
 #include <errno.h>
-#include <locale.h>
 #include <signal.h>
 #include <string.h>
 

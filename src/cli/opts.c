@@ -114,6 +114,9 @@ static struct err *set_report_option(struct report_options *r, enum option_id id
 	case OPTION_HEAP_PROFILE:
 		r->heap_profile = arg;
 		return NULL;
+	case OPTION_SMAPS:
+		r->smaps = arg;
+		return NULL;
 	case OPTION_RSS:
 		return err_wrap(units_parse_bytes(arg, &r->rss), "--rss");
 	case OPTION_BY:
@@ -189,6 +192,7 @@ static struct err *set_option(struct opts *o, enum option_id id, const char *arg
 		return NULL;
 	case OPTION_HEAP_PROFILE:
 	case OPTION_RSS:
+	case OPTION_SMAPS:
 	case OPTION_BY:
 	case OPTION_CLASS:
 	case OPTION_STATE:
@@ -310,6 +314,8 @@ struct err *opts_parse(int argc, char **argv, struct opts *ret)
 		return NULL;
 	if (ret->binary.none && ret->binary.given)
 		return err_new(ERR_USAGE, "--no-exe and an executable exclude each other");
+	if (ret->report.rss && ret->report.smaps)
+		return err_new(ERR_USAGE, "--rss and --smaps exclude each other");
 	if (!(ret->command->formats & ret->format))
 		return err_new(ERR_USAGE, "%s has no such format; see spanscope %s --help",
 			       ret->command->name, ret->command->name);

@@ -5,6 +5,10 @@
 
 #include <stdlib.h>
 
+struct stacks {
+	ARRAY(struct range) v;
+};
+
 static enum category meta_category(enum meta_kind kind)
 {
 	switch (kind) {
@@ -87,64 +91,60 @@ static struct err *claim_system_stack(struct ledger *l, struct range stack)
 	return ledger_claim(l, LEVEL_LEAF, stack.lo, stack.hi, CAT_STACK_SYSTEM);
 }
 
-/* Whether one of the first n claims of structures, which are sorted, has bytes of the range. Of
- * claims that overlap each other only the last before its end is seen. */
-static bool has_leaf_in(const struct ledger *l, size_t n, struct range r)
+/* The signal stacks that lie in one mapping, and in no span. */
+static struct err *find_foreign_stacks(const struct ledger *l, struct stacks *ret)
 {
-	const struct claim *leaves = l->claims[LEVEL_LEAF].v;
-	size_t lo = 0;
+	for (size_t i = 0; l->gort && i < l->gort->ms.v.n; i++) {
+		struct range stack = l->gort->ms.v.v[i].gsignal;
+		const struct vma *v = image_vma(l->im, stack.lo);
 
-	while (lo < n) {
-		size_t mid = lo + (n - lo) / 2;
-
-		if (leaves[mid].lo < r.hi)
-			lo = mid + 1;
-		else
-			n = mid;
+		if (stack.lo < stack.hi && !in_stack_span(l, stack) && v && stack.hi <= v->hi)
+			TRY(array_push(&ret->v, stack));
 	}
-	return lo && leaves[lo - 1].hi > r.lo;
+	return NULL;
 }
 
-static int by_start(const void *a, const void *b)
+static int by_lo(const void *a, const void *b)
 {
 	const struct range *x = a, *y = b;
 
-	return x->lo < y->lo ? -1 : x->lo > y->lo;
+	if (x->lo != y->lo)
+		return x->lo < y->lo ? -1 : 1;
+	return x->hi < y->hi ? -1 : x->hi > y->hi;
 }
 
-/* Ms that have served the same thread name the same stack. */
-static struct err *claim_apart(struct ledger *l, struct range *stacks, size_t n)
+/* Claims those of the stacks on which nothing else is. There may be thousands of them, and a claim
+ * for each of a million goroutines: both ascend, and are walked once. */
+static struct err *claim_unclaimed(struct ledger *l, struct stacks *stacks)
 {
-	size_t leaves = l->claims[LEVEL_LEAF].n;
-	va_t end = 0;
+	size_t next = 0, n = l->claims[LEVEL_LEAF].n;
+	va_t end = 0; /* of what begins at or before the stack */
 
-	claims_sort(l, LEVEL_LEAF);
-	if (n)
-		qsort(stacks, n, sizeof(*stacks), by_start);
-	for (size_t i = 0; i < n; i++) {
-		if (stacks[i].lo < end || has_leaf_in(l, leaves, stacks[i]))
+	if (!stacks->v.n)
+		return NULL;
+	qsort(stacks->v.v, stacks->v.n, sizeof(*stacks->v.v), by_lo);
+	source_sort(l, LEVEL_LEAF);
+	for (size_t i = 0; i < stacks->v.n; i++) {
+		struct range stack = stacks->v.v[i];
+
+		for (; next < n && l->claims[LEVEL_LEAF].v[next].lo <= stack.lo; next++)
+			end = MAX(end, l->claims[LEVEL_LEAF].v[next].hi);
+		if (stack.lo < end || (next < n && l->claims[LEVEL_LEAF].v[next].lo < stack.hi))
 			continue;
-		end = stacks[i].hi;
-		TRY(ledger_claim(l, LEVEL_LEAF, stacks[i].lo, stacks[i].hi, CAT_THREAD_STACK));
+		TRY(ledger_claim(l, LEVEL_LEAF, stack.lo, stack.hi, CAT_THREAD_STACK));
+		end = stack.hi;
 	}
 	return NULL;
 }
 
 struct err *claim_signal_stacks(struct ledger *l)
 {
-	ARRAY(struct range) stacks = {0};
-	struct err *err = NULL;
+	struct stacks stacks = {0};
+	struct err *err = find_foreign_stacks(l, &stacks);
 
-	for (size_t i = 0; l->gort && i < l->gort->ms.v.n && !err; i++) {
-		struct range stack = l->gort->ms.v.v[i].gsignal;
-		const struct vma *v = image_vma(l->im, stack.lo);
-
-		if (stack.lo < stack.hi && !in_stack_span(l, stack) && v && stack.hi <= v->hi)
-			err = array_push(&stacks, stack);
-	}
 	if (!err)
-		err = claim_apart(l, stacks.v, stacks.n);
-	array_free(&stacks);
+		err = claim_unclaimed(l, &stacks);
+	array_free(&stacks.v);
 	return err;
 }
 

@@ -34,11 +34,12 @@ import threading
 import time
 
 sys.dont_write_bytecode = True
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 
 import checks
 import residency
 import truth
-from programs import PROGRAMS
+from programs import ENVIRONMENT, PROGRAMS
 
 PROGS = pathlib.Path(__file__).resolve().parent / "progs"
 CACHES = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
@@ -199,7 +200,8 @@ def take_core(target, dump, folder, exitwatch, deadline):
     """Runs the program in the folder until it is dumped; returns the path of the core."""
     argument = {"kernel": "abort", "gcore": "wait"}[dump]
     watch = [exitwatch, "process"] if exitwatch and dump == "kernel" else []
-    environment = {"PATH": os.environ.get("PATH", os.defpath), "GOTRACEBACK": "crash"}
+    environment = {"PATH": os.environ.get("PATH", os.defpath), "GOTRACEBACK": "crash",
+                   "SECRET": ENVIRONMENT}
     with open(folder / "output", "wb") as output:
         child = subprocess.Popen([*watch, executable(target), *target.program.arguments,
                                   "-dump", argument, "-truth", "truth"], cwd=folder,
@@ -263,10 +265,18 @@ class Tool:
         self.path, self.core, self.deadline = path, core, deadline
         self.documents = {}
 
-    def output(self, *arguments):
+    def run(self, *arguments):
         environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
-        result = run([self.path, *arguments, self.core.name], self.deadline - time.monotonic(),
-                     cwd=self.core.parent, env=environment)
+        return run([self.path, *arguments, self.core.name], self.deadline - time.monotonic(),
+                   cwd=self.core.parent, env=environment)
+
+    def said(self, *arguments):
+        """All that it says, whether or not all is well."""
+        result = self.run(*arguments)
+        return result.stdout + result.stderr
+
+    def output(self, *arguments):
+        result = self.run(*arguments)
         name = arguments[0] if arguments else "text"
         self.core.with_name(f"{name}.out").write_text(result.stdout)
         if result.returncode:
@@ -318,6 +328,8 @@ def check_spanscope(tool, target, dump, known):
         yield from guarded(lambda: residency.check(record, tool.core, tool.json("vmas")))
         yield from guarded(lambda: residency.check_spans(
             record, tool.json("spans"), tool.run_json("spans", "--map"), tool.classes()))
+        yield from guarded(lambda: residency.check_sum(
+            record, tool.run_json("overview", "--smaps", str(record / "smaps"))))
 
 
 # ---- tests

@@ -7,6 +7,9 @@ wrong. It gets the truth, the classes of the ledger by name, and the kind of the
 import collections.abc
 import dataclasses
 import functools
+import mmap
+
+import variants
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -197,13 +200,34 @@ def pages(tool, truth, dump):
         yield f"spans: dropped: {row}"
 
 
+# The arguments of a program, its environment and its heap have a string each that nobody is to see
+# who did not ask for it; the heap's is the argument in capital letters.
+ARGUMENT, ENVIRONMENT = "planted-argument", "planted-environment"
+
+
+def private(tool, truth, dump):
+    """What the process said or had to itself is in the core, but in no result."""
+    secrets = [ARGUMENT, ENVIRONMENT, ARGUMENT.upper()]
+    with open(tool.core, "rb") as file, \
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as core:
+        for secret in secrets:
+            if core.find(secret.encode()) < 0:
+                yield f"private: {secret} is not in the core"
+    for arguments in variants.every(tool.path):
+        said = tool.said(*arguments, "-v")
+        for secret in secrets:
+            if secret in said:
+                yield f"{' '.join(arguments)} says {secret}"
+
+
 def split_program(moment):
     return Program(quiet, "split", ("-moment", moment), modes=("static", "greentea", "nogreentea"),
                    tables=functools.partial(split, moment))
 
 
 PROGRAMS = {
-    "quiet": Program(quiet, "quiet", modes=("static", "pie", "cgo")),
+    "quiet": Program(quiet, "quiet", ("-secret", ARGUMENT), modes=("static", "pie", "cgo"),
+                     tables=private),
     "fragmented": Program(fragmented, "fragmented"),
     "idle": Program(idle, "idle"),
     "released": Program(released, "idle", ("-release",)),

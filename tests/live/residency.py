@@ -221,3 +221,11 @@ def check(folder, path, document):
     if anonymous != rollup.resident - in_files:
         yield (f"vmas: private anonymous memory: resident {anonymous},"
                f" smaps_rollup {rollup.resident - in_files}")
+
+
+def check_sum(folder, overview):
+    """The difference between the end of the overview's sum, made with --smaps, and the RSS."""
+    rollup, = read_smaps(folder / "smaps_rollup")
+    end = overview["waterfall"][-1]["cumulative"]
+    if end != rollup.bytes["Rss"]:
+        yield f"overview --smaps ends at {end}, smaps_rollup {rollup.bytes['Rss']}"
