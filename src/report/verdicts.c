@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+#define LEAST_BYTES ((u64)1 << 20) /* less is no answer to anything, whatever its share */
+
 /* What the rules look at. */
 struct facts {
 	const struct snapshot *s;
@@ -183,13 +185,24 @@ static void judge_goroutine_stacks(const struct facts *f, struct verdict *v)
 	add_evidence(v, "cached", cached);
 }
 
+/* Bytes of the heap that a descriptor takes: a slot; that of thread 0 is a variable. */
+static u64 descriptor_bytes(const struct gort *gort, const struct goroutine *g)
+{
+	const struct span *s = spans_find(&gort->spans, g->g);
+
+	return s && s->state == SPAN_IN_USE ? s->elemsize : 0;
+}
+
 static void judge_dead_goroutines(const struct facts *f, struct verdict *v)
 {
 	size_t dead = count_goroutines(f, true), alive = count_goroutines(f, false);
+	const struct gort *gort = f->s->gort;
 
 	if (dead < 4 * alive)
 		return;
-	v->bytes = dead * rt_size(&f->s->gort->rt, RT_G);
+	for (size_t i = 0; i < gort->gs.v.n; i++)
+		if (goroutine_is_dead(&gort->gs.v.v[i]))
+			v->bytes += descriptor_bytes(gort, &gort->gs.v.v[i]);
 	v->summary =
 		doc_printf(f->d, "%s are the descriptors of %zu goroutines that ended (%zu live)",
 			   size(f, v->bytes), dead, alive)
@@ -355,7 +368,7 @@ struct err *verdicts_find(const struct snapshot *s, struct doc *d,
 		struct verdict v = {.id = rules[i].id, .part = rules[i].part};
 
 		rules[i].judge(&f, &v);
-		if (v.bytes && v.bytes >= f.total / 1000 * rules[i].least)
+		if (v.bytes >= MAX(f.total / 1000 * rules[i].least, LEAST_BYTES))
 			ret[(*n)++] = v;
 	}
 	qsort(ret, *n, sizeof(*ret), by_weight);

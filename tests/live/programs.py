@@ -153,7 +153,7 @@ def is_unswept(tool, truth):
 class Program:
     """frozen: the program ends in truth.Freeze. caught: whether the core is of the moment that
     it is to be of, which the program cannot know exactly; it is run again until so. without: the
-    releases that it is not for."""
+    releases that it is not for. environment: variables, name and value."""
     check: collections.abc.Callable
     folder: str
     arguments: tuple = ()
@@ -162,6 +162,7 @@ class Program:
     frozen: bool = True
     caught: collections.abc.Callable = None
     without: tuple = ()
+    environment: tuple = ()
 
 
 PROGRAMS = {

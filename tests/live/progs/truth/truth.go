@@ -8,7 +8,7 @@
 // the process waits for its dump; nothing allocates after ReadMemStats.
 //
 // A program that is to be caught at work has no MemStats to compare: it ends in Catch, or in
-// Publish and, when the moment has come, Die.
+// Publish and, when the moment has come, Die. One that measures itself ends in Stand.
 package truth
 
 import (
@@ -87,6 +87,15 @@ func Catch() {
 	select {}
 }
 
+// Stand writes the truth and stops here: nothing is collected or given back any more.
+func Stand() {
+	Publish()
+	if *dump == "abort" {
+		Die()
+	}
+	wait()
+}
+
 // Die ends the process at this instant, by the kernel alone.
 func Die() {
 	var byDefault [4]uintptr // of struct sigaction: the handler is SIG_DFL
@@ -151,7 +160,12 @@ func stop(fd, pid uintptr, abort bool) {
 	if abort {
 		syscall.RawSyscall(syscall.SYS_KILL, pid, uintptr(syscall.SIGABRT), 0)
 	}
-	for { // ppoll of nothing for ever is the pause(2) that every architecture has
+	wait()
+}
+
+// wait does nothing for ever. ppoll of nothing is the pause(2) that every architecture has.
+func wait() {
+	for {
 		syscall.RawSyscall6(syscall.SYS_PPOLL, 0, 0, 0, 0, 0, 0)
 	}
 }
