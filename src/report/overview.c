@@ -1,10 +1,10 @@
 /* The whole answer on one screen. */
 #include "report/common.h"
+#include "report/given_profile.h"
 #include "report/verdicts.h"
 #include "report/waterfall.h"
 
 #include "base/units.h"
-#include "out/pprof.h"
 
 #include <string.h>
 
@@ -235,29 +235,6 @@ static void add_unknown(struct doc *d, const struct ledger *l)
 		 units_bytes((i64)total.state[STATE_UNKNOWN], unknown));
 }
 
-#define HOUR_NS ((i64)3600 * 1000 * 1000 * 1000)
-
-/* What makes a profile that the user gave one of another process, or of another time. */
-static void doubt_profile(const struct report *r, const struct pprof_heap *p)
-{
-	const struct snapshot *s = r->snapshot;
-	i64 gc = 0, written = s->im->core.mtime_ns;
-	struct mstats m;
-	struct err *err = s->gort ? mstats_read(s->gort, &m) : NULL;
-	struct elf_ids ids;
-
-	if (s->gort && !err)
-		gc = (i64)m.last_gc;
-	err_free(err);
-	binary_ids(s->bin, s->im, &ids);
-	if (*p->build_id && *ids.gnu && strcmp(p->build_id, ids.gnu) != 0)
-		diag(r->diags, DIAG_PROFILE_BUILD, "%s has build id %s, the core's executable %s",
-		     r->options.heap_profile, p->build_id, ids.gnu);
-	/* The core was written between its last GC and the time of its file. */
-	if (p->time_ns && ((gc > 0 && p->time_ns < gc - HOUR_NS) || p->time_ns > written + HOUR_NS))
-		diag(r->diags, DIAG_PROFILE_TIME, "%s", r->options.heap_profile);
-}
-
 /* What the judgement rests on beside the ledger. */
 struct judgement {
 	struct verdict verdicts[VERDICT_MAX];
@@ -274,7 +251,7 @@ static struct err *read_profile(const struct report *r, struct judgement *j)
 
 	if (r->options.heap_profile) {
 		TRY(pprof_read_heap(r->options.heap_profile, &given));
-		doubt_profile(r, &given);
+		given_profile_doubt(r, &given);
 		j->has_profile = true;
 		j->profile_bytes = given.inuse_bytes;
 		return NULL;

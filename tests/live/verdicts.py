@@ -3,12 +3,19 @@
 
 A program (progs/verdicts) plants a fault, measures by itself how large it is, and dies. The
 verdict on the fault must be there and have as many bytes, at three sizes; the same program
-without the fault must not show it. See live.py for how cores are taken, and for the lines.
+without the fault must not show it.
+
+Another program (progs/profiled) writes its own heap profile: the table of the overview must begin
+with the same figure, whether it comes from the core or from the profile. See live.py for how
+cores are taken, and for the lines.
 """
 
 import dataclasses
+import re
+import shutil
 import sys
 
+import heap_profile
 import live
 from programs import Program
 
@@ -81,7 +88,7 @@ def near(what, bytes_, planted):
         yield f"{what} {bytes_}, planted {planted}"
 
 
-def check(target, overview, known):
+def check_verdicts(target, overview, known):
     """What is wrong with the verdicts."""
     fault = target.fault
     found = {verdict["id"]: verdict for verdict in overview["verdicts"]}
@@ -96,16 +103,97 @@ def check(target, overview, known):
         yield from fault.check(verdict, known)
 
 
+# ---- heap profiles
+
+# Arguments of progs/profiled.
+PROFILED = {
+    "profile": (),
+    "profile-all": ("-rate", "1"),
+    "profile-early": ("-collections", "0"),
+}
+
+HOUR = 3600 * 10**9
+ANOTHER_BUILD, ANOTHER_TIME = "profile-of-another-build", "profile-of-another-time"
+
+
+@dataclasses.dataclass(frozen=True)
+class Profiled(live.Target):
+    """One program that writes its heap profile."""
+
+    @property
+    def program(self):
+        return Program(None, "profiled", PROFILED[self.name], frozen=False)
+
+
+def pprof_total(profile):
+    """What pprof itself prints as the total, or None where no release has it ready to run."""
+    for release in live.RELEASES:
+        for pprof in live.toolchain(release).glob("pkg/tool/*/pprof"):
+            result = live.run([pprof, "-top", "-sample_index=inuse_space", "-unit=B", profile], 60)
+            return int(re.search(r" of (\d+)B total", result.stdout)[1])
+    return None
+
+
+def overview_with(tool, profile):
+    """The first step of the table, and the codes of what there is to say of the profile."""
+    overview = tool.json("overview", "--heap-profile", str(profile.absolute()))
+    return overview["waterfall"][0], {finding["code"] for finding in overview["diagnostics"]}
+
+
+def check_profile(target, tool, folder, options):
+    path = folder / "profile"
+    total = heap_profile.inuse_space(path)
+    expected = {"id": "pprof", "bytes": total, "cumulative": total}
+    own = tool.json("overview")["waterfall"][0]
+    if own != expected:
+        yield f"the table begins with {own}, the profile has {total}"
+    if pprof_total(path) not in (None, total):
+        yield f"pprof shows {pprof_total(path)}, not {total}"
+    written = heap_profile.time(path)
+    others = [(path, set())]
+    others += [(heap_profile.with_time(path, written + hours * HOUR // 2),
+                {ANOTHER_TIME} if abs(hours) > 2 else set()) for hours in (-3, -1, 1, 3)]
+    others += [(folder / "another", {ANOTHER_BUILD})]
+    write_another(target, folder, options)
+    for profile, doubts in others:
+        first, found = overview_with(tool, profile)
+        if first["bytes"] != heap_profile.inuse_space(profile):
+            yield f"with {profile.name} the table begins with {first}"
+        if found != doubts:
+            yield f"of {profile.name} it says {found or 'nothing'}, not {doubts or 'nothing'}"
+
+
+def write_another(target, folder, options):
+    """Has another build of the program write its profile, beside the first."""
+    release = RELEASES[RELEASES.index(target.release) - 1]
+    other = folder / "other"
+    other.mkdir()
+    another = dataclasses.replace(target, release=release)
+    live.take(another, "kernel", other, options, live.start(another))
+    (other / "profile").rename(folder / "another")
+    shutil.rmtree(other)
+
+
+# ---- tests
+
 def run_test(target, dump, folder, options):
     _, known, tool = live.take(target, dump, folder, options, live.start(target))
-    if tool:
-        yield from check(target, tool.json("overview"), known)
-        yield from live.check_overview(tool)
+    if not tool:
+        return
+    if target.name in PROFILED:
+        yield from check_profile(target, tool, folder, options)
+    else:
+        yield from check_verdicts(target, tool.json("overview"), known)
+    yield from live.check_overview(tool)
 
 
 def select(options):
     for release in options.releases:
         for name in options.programs:
+            if name in PROFILED:
+                yield Profiled(release, "static", name), "kernel"
+                yield Profiled(release, "pie", name), "kernel"
+                continue
             fault = FAULTS[name]
             for scale in [0, *SCALES] if release in fault.only else [SCALES[0]]:
                 dumps = fault.dumps if scale == SCALES[0] else ("kernel",)
@@ -115,7 +203,7 @@ def select(options):
 
 
 def main():
-    options = live.prepare(__doc__, FAULTS, RELEASES)
+    options = live.prepare(__doc__, [*FAULTS, *PROFILED], RELEASES)
     return live.conclude("verdicts", live.run_tests(list(select(options)), options, run_test))
 
 
