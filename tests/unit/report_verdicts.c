@@ -341,6 +341,27 @@ static void test_absent(void **state)
 	assert_says(go, "in-use-absent", "4.00 MiB of the objects (HeapAlloc)", "cost nothing");
 }
 
+/* Garbage that the sweeper has not come to yet, beside what is live. */
+static void test_dead(void **state)
+{
+	struct mkgo *go = mkgo_new(26, 0);
+
+	(void)state;
+	if (!tmp_has_holes())
+		skip();
+	for (u64 live = 0; live < 2; live++)
+		mkgo_span(go, (struct mkgo_span){.start = live ? CLEARED : GARBAGE,
+						 .npages = 512,
+						 .spanclass = 1,
+						 .sweep = -2,
+						 .freeindex = 1,
+						 .alloc = {1},
+						 .marks = {live}});
+	mkgo_finish(go);
+	assert_says(go, "garbage",
+		    "up to 4.00 MiB may be garbage: 4.00 MiB found dead, 0 B allocated", "GOGC");
+}
+
 static struct mkgo *with_limit(u64 limit, u64 mapped)
 {
 	struct mkgo *go = mkgo_new(26, 0);
@@ -403,4 +424,5 @@ static void test_shipped(void **state)
 }
 
 TEST_MAIN(TEST(test_all), TEST(test_none), TEST(test_released), TEST(test_gaps), TEST(test_stacks),
-	  TEST(test_cleared), TEST(test_absent), TEST(test_limit), TEST(test_shipped))
+	  TEST(test_cleared), TEST(test_absent), TEST(test_dead), TEST(test_limit),
+	  TEST(test_shipped))
