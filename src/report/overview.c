@@ -5,6 +5,7 @@
 #include "report/waterfall.h"
 
 #include "base/units.h"
+#include "image/smaps.h"
 
 #include <string.h>
 
@@ -302,18 +303,39 @@ static struct err *read_profile(const struct report *r, struct judgement *j)
 	return NULL;
 }
 
+/* The kernel's figure, as the user has it; 0: not known. */
+static struct err *read_rss(const struct report *r, u64 *ret)
+{
+	const char *path = r->options.smaps;
+	struct smaps s = {0};
+	struct err *err;
+
+	*ret = r->options.rss;
+	if (!path)
+		return NULL;
+	err = smaps_read(&s, path);
+	if (!err)
+		err = err_wrap(smaps_check(&s, r->snapshot->im), "%s", path);
+	if (!err)
+		*ret = smaps_rss(&s);
+	smaps_fini(&s);
+	return err;
+}
+
 struct err *report_overview(struct report *r)
 {
 	struct doc *d = r->doc;
 	const struct snapshot *s = r->snapshot;
 	struct waterfall_step steps[WATERFALL_MAX];
 	struct judgement j = {.n = 0};
+	u64 rss;
 	size_t n;
 
 	TRY(read_profile(r, &j));
+	TRY(read_rss(r, &rss));
 	if (s->gort)
 		TRY(verdicts_find(s, d, j.verdicts, &j.n));
-	n = waterfall_steps(s, j.has_profile ? &j.profile_bytes : NULL, r->options.rss, steps);
+	n = waterfall_steps(s, j.has_profile ? &j.profile_bytes : NULL, rss, steps);
 	add_headline(d, s, j.verdicts, j.n);
 	add_identity(d, s);
 	add_who(d, s);

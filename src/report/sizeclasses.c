@@ -98,8 +98,8 @@ static void add_rows(struct doc *d, const struct gort *gort, const struct class_
 		{"undecided", NULL}, {"free", "free"},         {"tail", NULL},
 		{"slack", NULL},     {"resident", "resident"}, {"reclaimable", "to gain"},
 	};
-	struct doc_table *t = doc_table(d, "sizeclasses", "Size classes, most free slots first",
-					columns, COUNT_OF(columns));
+	struct doc_table *t =
+		doc_table(d, "sizeclasses", "Size classes", columns, COUNT_OF(columns));
 	/* Since 1.22 a large span's limit is the end of what was asked for. */
 	bool has_slack = gort->rt.dialect.limit_is_object_end;
 
