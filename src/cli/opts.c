@@ -114,6 +114,9 @@ static struct err *set_report_option(struct report_options *r, enum option_id id
 	case OPTION_HEAP_PROFILE:
 		r->heap_profile = arg;
 		return NULL;
+	case OPTION_SMAPS:
+		r->smaps = arg;
+		return NULL;
 	case OPTION_RSS:
 		return err_wrap(units_parse_bytes(arg, &r->rss), "--rss");
 	case OPTION_BY:
@@ -161,6 +164,12 @@ static struct err *set_option(struct opts *o, enum option_id id, const char *arg
 		return set_format(o, "json");
 	case OPTION_CSV:
 		return set_format(o, "csv");
+	case OPTION_SORT:
+		o->sort = arg;
+		return NULL;
+	case OPTION_TOP:
+		TRY(parse_number("--top", arg, UINT32_MAX, &o->top));
+		return o->top ? NULL : err_new(ERR_USAGE, "--top 0 leaves nothing to show");
 	case OPTION_BYTES:
 		o->exact_bytes = true;
 		return NULL;
@@ -186,6 +195,7 @@ static struct err *set_option(struct opts *o, enum option_id id, const char *arg
 		return NULL;
 	case OPTION_HEAP_PROFILE:
 	case OPTION_RSS:
+	case OPTION_SMAPS:
 	case OPTION_BY:
 	case OPTION_CLASS:
 	case OPTION_STATE:
@@ -291,6 +301,8 @@ static struct err *parse_arguments(int argc, char **argv, struct opts *o)
 
 static bool option_fits(size_t i, const struct command *command)
 {
+	if (options[i].id == OPTION_SORT || options[i].id == OPTION_TOP)
+		return command->formats & FORMAT_CSV; /* it has a table */
 	return !options[i].command || !strcmp(options[i].command, command->name);
 }
 
@@ -305,13 +317,16 @@ struct err *opts_parse(int argc, char **argv, struct opts *ret)
 		return NULL;
 	if (ret->binary.none && ret->binary.given)
 		return err_new(ERR_USAGE, "--no-exe and an executable exclude each other");
+	if (ret->report.rss && ret->report.smaps)
+		return err_new(ERR_USAGE, "--rss and --smaps exclude each other");
 	if (!(ret->command->formats & ret->format))
 		return err_new(ERR_USAGE, "%s has no such format; see spanscope %s --help",
 			       ret->command->name, ret->command->name);
 	for (size_t i = 0; i < OPTION_COUNT; i++)
 		if (used >> i & 1 && !option_fits(i, ret->command))
 			return err_new(ERR_USAGE, "--%s goes with %s", options[i].name,
-				       options[i].command);
+				       options[i].command ? options[i].command
+							  : "commands that have a table");
 	return NULL;
 }
 

@@ -181,7 +181,7 @@ static void mark_work_list(const struct rt *rt, struct spans *s, va_t head)
 	}
 }
 
-/* Takes out the span of a chunk that is freed while something points into it: address space that
+/* Drops the span of a chunk that is freed while something points into it: address space that
  * faults, counted as free in all but pagesInUse (runtime/arena.go setUserArenaChunkToFault). */
 static void drop_quarantined(struct spans *s, va_t start)
 {
@@ -190,8 +190,19 @@ static void drop_quarantined(struct spans *s, va_t start)
 	if (!span || span->start != start || span->state != SPAN_IN_USE)
 		return;
 	s->quarantined_pages += span->npages;
-	s->v.n--;
-	memmove(span, span + 1, (size_t)(s->v.v + s->v.n - span) * sizeof(*span));
+	span->state = SPAN_DEAD;
+}
+
+/* Closes the gaps: all at once, since a damaged list may name every span. */
+static void remove_dropped(struct spans *s)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->v.n && s->quarantined_pages; i++)
+		if (s->v.v[i].state != SPAN_DEAD)
+			s->v.v[kept++] = s->v.v[i];
+	if (s->quarantined_pages)
+		s->v.n = kept;
 }
 
 /* Spans of freed user arena chunks: dead ones that wait to be used again, and before that, when
@@ -234,6 +245,7 @@ struct err *spans_read(const struct rt *rt, struct spans *ret)
 	}
 	TRY(find_parked(rt, ret, RT_MHEAP_USER_ARENA_READY));
 	TRY(find_parked(rt, ret, RT_MHEAP_USER_ARENA_QUARANTINE));
+	remove_dropped(ret);
 	return NULL;
 }
 

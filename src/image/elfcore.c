@@ -132,6 +132,24 @@ static void limit_sharing(struct image *im, struct diags *d)
 	}
 }
 
+/* The number of program headers. Beyond 65534 it stands in a section header, which the kernel
+ * writes to the very end (fs/binfmt_elf.c, fill_extnum_info). Where that is cut off, the first note
+ * tells it: the kernel puts it right behind the headers and before every load. */
+static u64 count_phdrs(struct elf_bytes e, const Elf64_Ehdr *eh)
+{
+	u64 count = elf_phdr_count(e, eh), bytes;
+	Elf64_Phdr note, load;
+
+	if (eh->e_phnum != PN_XNUM || count != PN_XNUM)
+		return count;
+	if (!elf_phdr(e, eh, 0, &note) || !elf_phdr(e, eh, 1, &load))
+		return count;
+	if (note.p_type != PT_NOTE || note.p_offset > load.p_offset ||
+	    __builtin_sub_overflow(note.p_offset, eh->e_phoff, &bytes) || bytes % sizeof(note) != 0)
+		return count;
+	return MAX(count, bytes / sizeof(note));
+}
+
 static enum core_kind kind_by_layout(const Elf64_Ehdr *eh, const Elf64_Phdr *first, u64 phdr_count,
 				     u64 last_load, bool aligned)
 {
@@ -191,7 +209,7 @@ struct err *elfcore_read(struct image *im, struct diags *d, struct note_range *n
 	u64 count;
 
 	TRY(check_core(e, &eh));
-	count = elf_phdr_count(e, &eh);
+	count = count_phdrs(e, &eh);
 	*note_count = 0;
 	if (eh.e_phnum == PN_XNUM) /* the number stands at the end of the file */
 		im->expected_bytes = va_plus(eh.e_shoff, sizeof(Elf64_Shdr));

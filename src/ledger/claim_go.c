@@ -1,6 +1,13 @@
 #include "ledger/claim.h"
 
 #include "gort/meta.h"
+#include "ledger/source.h"
+
+#include <stdlib.h>
+
+struct stacks {
+	ARRAY(struct range) v;
+};
 
 static enum category meta_category(enum meta_kind kind)
 {
@@ -84,29 +91,61 @@ static struct err *claim_system_stack(struct ledger *l, struct range stack)
 	return ledger_claim(l, LEVEL_LEAF, stack.lo, stack.hi, CAT_STACK_SYSTEM);
 }
 
-static bool has_leaf_in(const struct ledger *l, struct range r)
-{
-	for (size_t i = 0; i < l->claims[LEVEL_LEAF].n; i++) {
-		const struct claim *c = &l->claims[LEVEL_LEAF].v[i];
-
-		if (c->lo < r.hi && r.lo < c->hi)
-			return true;
-	}
-	return false;
-}
-
-struct err *claim_signal_stacks(struct ledger *l)
+/* The signal stacks that lie in one mapping, and in no span. */
+static struct err *find_foreign_stacks(const struct ledger *l, struct stacks *ret)
 {
 	for (size_t i = 0; l->gort && i < l->gort->ms.v.n; i++) {
 		struct range stack = l->gort->ms.v.v[i].gsignal;
 		const struct vma *v = image_vma(l->im, stack.lo);
 
-		if (stack.lo == stack.hi || in_stack_span(l, stack) || !v || v->hi < stack.hi ||
-		    has_leaf_in(l, stack))
-			continue;
-		TRY(ledger_claim(l, LEVEL_LEAF, stack.lo, stack.hi, CAT_THREAD_STACK));
+		if (stack.lo < stack.hi && !in_stack_span(l, stack) && v && stack.hi <= v->hi)
+			TRY(array_push(&ret->v, stack));
 	}
 	return NULL;
+}
+
+static int by_lo(const void *a, const void *b)
+{
+	const struct range *x = a, *y = b;
+
+	if (x->lo != y->lo)
+		return x->lo < y->lo ? -1 : 1;
+	return x->hi < y->hi ? -1 : x->hi > y->hi;
+}
+
+/* Claims those of the stacks on which nothing else is. There may be thousands of them, and a claim
+ * for each of a million goroutines: both ascend, and are walked once. */
+static struct err *claim_unclaimed(struct ledger *l, struct stacks *stacks)
+{
+	size_t next = 0, n = l->claims[LEVEL_LEAF].n;
+	va_t end = 0; /* of what begins at or before the stack */
+
+	if (!stacks->v.n)
+		return NULL;
+	qsort(stacks->v.v, stacks->v.n, sizeof(*stacks->v.v), by_lo);
+	source_sort(l, LEVEL_LEAF);
+	for (size_t i = 0; i < stacks->v.n; i++) {
+		struct range stack = stacks->v.v[i];
+
+		for (; next < n && l->claims[LEVEL_LEAF].v[next].lo <= stack.lo; next++)
+			end = MAX(end, l->claims[LEVEL_LEAF].v[next].hi);
+		if (stack.lo < end || (next < n && l->claims[LEVEL_LEAF].v[next].lo < stack.hi))
+			continue;
+		TRY(ledger_claim(l, LEVEL_LEAF, stack.lo, stack.hi, CAT_THREAD_STACK));
+		end = stack.hi;
+	}
+	return NULL;
+}
+
+struct err *claim_signal_stacks(struct ledger *l)
+{
+	struct stacks stacks = {0};
+	struct err *err = find_foreign_stacks(l, &stacks);
+
+	if (!err)
+		err = claim_unclaimed(l, &stacks);
+	array_free(&stacks.v);
+	return err;
 }
 
 struct err *claim_go(struct ledger *l)

@@ -13,12 +13,17 @@ static int by_address(const void *a, const void *b)
 	return x->hi < y->hi ? -1 : x->hi > y->hi;
 }
 
-struct err *source_init(struct source *s, struct ledger *l, enum ledger_level level)
+void source_sort(struct ledger *l, enum ledger_level level)
 {
-	*s = (struct source){.l = l, .level = level};
 	if (l->claims[level].n)
 		qsort(l->claims[level].v, l->claims[level].n, sizeof(*l->claims[level].v),
 		      by_address);
+}
+
+struct err *source_init(struct source *s, struct ledger *l, enum ledger_level level)
+{
+	*s = (struct source){.l = l, .level = level};
+	source_sort(l, level);
 	if (level == LEVEL_PAGES && l->gort)
 		free_walk_begin(&s->walk, &l->gort->rt, &l->gort->pagealloc, &l->gort->procs,
 				&l->gort->spans);

@@ -25,6 +25,9 @@ struct source {
 	struct free_walk walk;
 };
 
+/* Sorts the claims that a level has so far by address, then class, then end. */
+void source_sort(struct ledger *l, enum ledger_level level);
+
 /* Sorts the level's claims and stands before the first piece. */
 struct err *source_init(struct source *s, struct ledger *l, enum ledger_level level) ERR_RESULT;
 void source_fini(struct source *s);

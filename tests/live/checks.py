@@ -16,6 +16,8 @@ MEMSTATS_ALSO = ["Alloc", "StackSys", "MSpanInuse", "MSpanSys", "MCacheInuse", "
 COLUMNS = ["virtual", "resident", "swapped", "absent", "unknown", "zero", "huge", "lazyfree"]
 STATES = ["resident", "swapped", "absent", "unknown"]
 
+UNNAMED_MOST = 256 << 10
+
 # Sums of ledger classes (virtual) and the MemStats figure that each must equal.
 LEDGER_TWINS = [
     (["go.heap.live", "go.heap.fresh", "go.heap.dead", "go.heap.undecided"],
@@ -35,6 +37,7 @@ def memstats(document, verification, truth, frozen):
     and verify must know what makes a figure differ from them."""
     if frozen:
         yield from same_memstats(document["memstats"], truth)
+        yield from same_metrics(document["metrics"], truth["metrics"])
     if not document["checks"]:
         yield "memstats: no checks"
     explained = {} if frozen else {
@@ -60,6 +63,16 @@ def same_memstats(stats, truth):
     for name in MEMSTATS_ALSO:
         if name in stats and stats[name] != truth[name]:
             yield difference(name, truth[name], stats[name])
+
+
+def same_metrics(metrics, truth):
+    """Every metric that spanscope gives is one of this release, with the value that the process
+    read. In JSON an integer beyond 63 bits (GOGC=off) is the nearest number that a double has."""
+    for name, value in metrics.items():
+        if name not in truth:
+            yield f"{name}: no metric of this release"
+        elif value != (truth[name] if truth[name] < 1 << 63 else float(truth[name])):
+            yield difference(name, truth[name], value)
 
 
 def difference(name, truth, tool):
@@ -90,6 +103,15 @@ def ledger(document, dump):
         yield f"ledger: evidence {document['evidence']}, not {EVIDENCE[dump]}"
 
 
+def coverage(document, with_c):
+    """Nearly all resident memory has an owner. In a C program the loader has some that has none."""
+    unnamed = sum(row["resident"] or 0 for row in document["classes"]
+                  if row["id"] in ("anon", "unattributed"))
+    total = document["total"]["resident"]
+    if unnamed >= total * (0.02 if with_c else 0.01) or unnamed >= UNNAMED_MOST:
+        yield f"ledger: anon and unattributed are {unnamed} of {total} resident bytes"
+
+
 def ledger_twins(classes, stats):
     """Sums of classes that MemStats has as one figure."""
     for names, twin, figure in LEDGER_TWINS:
@@ -107,6 +129,23 @@ def overview(document):
             yield f"waterfall {step['id']}: cumulative {step['cumulative']}, sum {running}"
     if running != total:
         yield f"waterfall: ends at {running}, total resident {total}"
+    yield from verdicts(document["verdicts"], document["classes"], total)
+
+
+def verdicts(found, classes, total):
+    """Those that are not part of something else are disjoint."""
+    disjoint = [verdict for verdict in found if verdict["part_of"] is None]
+    if sum(verdict["bytes"] for verdict in disjoint) > total:
+        yield f"verdicts: together more than the total of {total}: {disjoint}"
+    for verdict in found:
+        if (verdict["gain"] or 0) > total:
+            yield f"verdict {verdict['id']}: gives back {verdict['gain']} of {total}"
+    objects = sum(row["resident"] for row in classes
+                  if row["id"].startswith("go.heap.") and row["id"] != "go.heap.free")
+    of_objects = sum(verdict["bytes"] for verdict in disjoint
+                     if verdict["id"] in ("garbage", "never-written"))
+    if of_objects > objects:
+        yield f"verdicts: {of_objects} of the objects, which have {objects}"
 
 
 def text(output):

@@ -6,6 +6,10 @@ wrong. It gets the truth, the classes of the ledger by name, and the kind of the
 
 import collections.abc
 import dataclasses
+import functools
+import mmap
+
+import variants
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -70,23 +74,48 @@ def busy(truth, classes, dump):
         yield "the heap is empty"
 
 
-def midmark(truth, classes, dump):
-    for name in ("go.heap.fresh", "go.heap.dead"):
-        if classes[name]["virtual"]:
-            yield f"{name} {classes[name]['virtual']} during a mark"
-    live, undecided = (classes[name]["virtual"] for name in ("go.heap.live", "go.heap.undecided"))
-    if live < truth["newcomer_bytes"]:
-        yield f"go.heap.live {live}, allocated during the mark {truth['newcomer_bytes']}"
-    if live + undecided < truth["chain_bytes"] + truth["newcomer_bytes"]:
-        yield f"go.heap.live {live}, go.heap.undecided {undecided}"
+SPLIT_OTHERS = 16  # objects of one kind that are the runtime's own
 
 
-def midsweep(truth, classes, dump):
-    live, dead = (classes[name]["virtual"] for name in ("go.heap.live", "go.heap.dead"))
-    if not 0 <= live - truth["kept_bytes"] <= MIB // 4:
-        yield f"go.heap.live {live}, kept {truth['kept_bytes']}"
-    if dead > truth["dropped_bytes"] + MIB // 4:
-        yield f"go.heap.dead {dead}, dropped {truth['dropped_bytes']}"
+def split(moment, tool, truth, dump):
+    """For each size, with and without pointers: what the last mark kept, what it left, what came
+    since, and what is not decided yet."""
+    phase = tool.json("overview")["go"]["phase"]
+    if phase != ("mark" if moment == "marking" else "off"):
+        yield f"overview: phase {phase}"
+    for size in (288, 1152, 40960):
+        rows = [row for row in tool.json("sizeclasses")["sizeclasses"]
+                if row["size"] == size or (not row["class"] and size > 32 * KIB)]
+        if sorted(row["noscan"] for row in rows) != [False, True]:
+            yield f"sizeclasses: {len(rows)} rows of size {size}"
+            continue
+        for row in rows:
+            for state, count in split_expected(moment, truth, size, row["noscan"]).items():
+                if abs(row[state] / size - count) > SPLIT_OTHERS:
+                    yield (f"sizeclasses: {size} {'noscan' if row['noscan'] else 'scan'}: {state}"
+                           f" {row[state] / size:.1f} objects, not {count}")
+        if moment == "sweeping" and size <= 32 * KIB:
+            freed, = (entry["Frees"] for entry in truth["BySize"] if entry["Size"] == size)
+            left = 2 * truth[f"dropped {size}"] - (freed - truth[f"frees {size}"])
+            dead = sum(row["dead"] for row in rows) // size
+            if abs(dead - left) > SPLIT_OTHERS:
+                yield f"sizeclasses: {size}: dead {dead} objects, not {left}"
+
+
+def split_expected(moment, truth, size, noscan):
+    """How many objects of one kind are in each state."""
+    kept, dropped, fresh = (truth[f"{what} {size}"] for what in ("kept", "dropped", "fresh"))
+    if noscan:
+        kept += truth[f"shields {size}"]
+    none = dict.fromkeys(("live", "fresh", "dead", "undecided"), 0)
+    if moment == "marked":
+        return none | {"live": kept, "dead": dropped}
+    if moment == "marking":
+        return none | {"live": kept + fresh, "undecided": dropped}
+    split = none | {"live": kept, "fresh": fresh}
+    if moment == "sweeping" and size <= 32 * KIB:
+        del split["dead"]  # known for both kinds together only
+    return split
 
 
 def threads(truth, classes, dump):
@@ -140,50 +169,88 @@ def cgo(truth, classes, dump):
         yield f"anon resident {resident}, malloc gave {truth['malloc_bytes']}"
 
 
-def is_marking(tool, truth):
-    return (tool.json("overview")["go"]["phase"] == "mark"
-            and tool.classes()["go.heap.undecided"]["virtual"] > 0)
-
-
-def is_unswept(tool, truth):
-    return tool.classes()["go.heap.dead"]["virtual"] > 0.5 * truth["dropped_bytes"]
-
-
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """frozen: the program ends in truth.Freeze. caught: whether the core is of the moment that
-    it is to be of, which the program cannot know exactly; it is run again until so. without: the
-    releases that it is not for."""
+    """tables: checks more of spanscope's results. frozen: the program ends in truth.Freeze or
+    truth.Stop. without: the releases that it is not for. c_heap: where there is C, it has memory
+    of C's malloc, or threads do. twins: it is looked at without DWARF too. environment: variables,
+    name and value."""
     check: collections.abc.Callable
     folder: str
     arguments: tuple = ()
     modes: tuple = ("static",)
     dumps: tuple = ("kernel", "gcore")
     frozen: bool = True
-    caught: collections.abc.Callable = None
     without: tuple = ()
+    tables: collections.abc.Callable = None
+    c_heap: bool = False
+    twins: bool = False
+    environment: tuple = ()
+
+
+def pages(tool, truth, dump):
+    """Each block is a span of its own, and has in memory what the process saw; a dense core shows
+    of it what has content."""
+    rows = {int(row["start"], 16): row for row in tool.json("spans")["spans"]}
+    for name in ("untouched", "half", "full", "zeroed", "dontneed", "lazyfree"):
+        row = rows.get(truth[f"{name}_address"])
+        known = truth[f"{name}_resident" if dump == "kernel" else f"{name}_content"]
+        if not row or row["marked"] != 1:
+            yield f"spans: {name}: {row}"
+        elif row["resident"] != known:
+            yield f"spans: {name}: resident {row['resident']}, the process saw {known}"
+    row = rows.get(truth["dropped_address"])  # another span may be there by now
+    if row and row["npages"] * 8 * KIB >= truth["full_resident"]:
+        yield f"spans: dropped: {row}"
+
+
+# The arguments of a program, its environment and its heap have a string each that nobody is to see
+# who did not ask for it; the heap's is the argument in capital letters.
+ARGUMENT, ENVIRONMENT = "planted-argument", "planted-environment"
+
+
+def private(tool, truth, dump):
+    """What the process said or had to itself is in the core, but in no result."""
+    secrets = [ARGUMENT, ENVIRONMENT, ARGUMENT.upper()]
+    with open(tool.core, "rb") as file, \
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as core:
+        for secret in secrets:
+            if core.find(secret.encode()) < 0:
+                yield f"private: {secret} is not in the core"
+    for arguments in variants.every(tool.path):
+        said = tool.said(*arguments, "-v")
+        for secret in secrets:
+            if secret in said:
+                yield f"{' '.join(arguments)} says {secret}"
+
+
+def split_program(moment):
+    return Program(quiet, "split", ("-moment", moment), modes=("static", "greentea", "nogreentea"),
+                   tables=functools.partial(split, moment), twins=moment == "marking")
 
 
 PROGRAMS = {
-    "quiet": Program(quiet, "quiet", modes=("static", "pie")),
-    "marker": Program(quiet, "quiet", modes=("marker",),
-                      without=("1.19", "1.21", "1.22", "1.23", "1.24")),
+    "quiet": Program(quiet, "quiet", ("-secret", ARGUMENT), tables=private, twins=True,
+                     modes=("static", "pie", "cgo", "greentea", "nogreentea")),
     "fragmented": Program(fragmented, "fragmented"),
     "idle": Program(idle, "idle"),
     "released": Program(released, "idle", ("-release",)),
     "ballast": Program(ballast, "ballast"),
+    "pages": Program(quiet, "pages", tables=pages),
     "deepstacks": Program(deepstacks, "deepstacks"),
     "deepparked": Program(deepparked, "deepstacks", ("-park",)),
-    "busy": Program(busy, "busy", modes=("static", "pie", "cgo"), frozen=False),
-    "midmark": Program(midmark, "midmark", dumps=("kernel",), frozen=False, caught=is_marking),
-    "midsweep": Program(midsweep, "midsweep", dumps=("kernel",), frozen=False, caught=is_unswept),
-    "threads": Program(threads, "threads", modes=("static", "cgo")),
+    "busy": Program(busy, "busy", twins=True, modes=("static", "pie", "cgo"), frozen=False),
+    "marked": split_program("marked"),
+    "swept": split_program("swept"),
+    "marking": split_program("marking"),
+    "sweeping": split_program("sweeping"),
+    "threads": Program(threads, "threads", twins=True, modes=("static", "cgo"), c_heap=True),
     "threads1000": Program(threads, "threads", ("-threads", "1000"), modes=("static", "cgo"),
-                           without=("1.21", "1.23", "1.24", "1.25", "1.26")),
+                           c_heap=True, without=("1.21", "1.23", "1.24", "1.25", "1.26")),
     "dead": Program(dead, "dead", dumps=("kernel",), without=("1.21", "1.22", "1.23", "1.25")),
-    "userarena": Program(userarena, "userarena", modes=("arenas",), without=("1.19",)),
-    "altstack": Program(altstack, "altstack", modes=("cgo",)),
-    "plugin": Program(modules, "plugin", modes=("plugin",)),
-    "c-shared": Program(modules, "cshared", modes=("c-shared",)),
-    "cgo": Program(cgo, "cgo", modes=("cgo",)),
+    "userarena": Program(userarena, "userarena", twins=True, modes=("arenas",), without=("1.19",)),
+    "altstack": Program(altstack, "altstack", modes=("cgo",), c_heap=True),
+    "plugin": Program(modules, "plugin", twins=True, modes=("plugin",), c_heap=True),
+    "c-shared": Program(modules, "cshared", twins=True, modes=("c-shared",), c_heap=True),
+    "cgo": Program(cgo, "cgo", twins=True, modes=("cgo",), c_heap=True),
 }

@@ -7,11 +7,15 @@ that is equal to the file all the same (a sync.Pool in .data that a collection h
 not show in it; these pages, and no others, are unknown, and are taken off here.
 """
 
+import bisect
 import dataclasses
+import itertools
 import re
 import struct
 
 PAGE = 4096
+GO_PAGE = 8 << 10
+GO_CHUNK = 4 << 20
 
 HEADER = re.compile(r"([0-9a-f]+)-([0-9a-f]+) ...(.) ([0-9a-f]+) \S+ \d+ *(.*)")
 NUMBER = re.compile(r"(\w+): +(\d+) kB")
@@ -143,6 +147,56 @@ def check_group(mappings, rows):
             yield f"vmas: {where}: resident {ours}, smaps {kernel}"
 
 
+class Pages:
+    """How much of a range was in memory or in swap, as private memory."""
+
+    def __init__(self, runs):
+        self.runs = [(lo, hi) for lo, hi, words in runs if is_anonymous(words)]
+        self.ends = [hi for _, hi in self.runs]
+
+    def resident(self, lo, hi):
+        size = 0
+        for run in itertools.islice(self.runs, bisect.bisect_right(self.ends, lo), None):
+            if run[0] >= hi:
+                break
+            size += min(hi, run[1]) - max(lo, run[0])
+        return size
+
+
+def sum_resident(classes, prefix):
+    return sum(row["resident"] or 0 for name, row in classes.items() if name.startswith(prefix))
+
+
+def check_spans(folder, spans, chunks, classes):
+    """Every span, every chunk of the heap, and the classes that lie in them have the bytes that
+    the kernel says."""
+    pages = Pages(read_pages(folder / "pages"))
+    heap = {int(chunk["start"], 16) for chunk in chunks["chunks"]}
+    idle, states = 0, {"inuse": 0, "manual": 0}
+    for chunk in chunks["chunks"]:
+        lo = int(chunk["start"], 16)
+        kernel = pages.resident(lo, lo + GO_CHUNK)
+        idle += kernel
+        if chunk["resident"] != kernel:
+            yield f"chunk {lo:x}: resident {chunk['resident']}, pages {kernel}"
+    for span in spans["spans"]:
+        lo = int(span["start"], 16)
+        kernel = pages.resident(lo, lo + span["npages"] * GO_PAGE)
+        states[span["state"]] += kernel
+        if lo // GO_CHUNK * GO_CHUNK in heap:  # user arenas are elsewhere
+            idle -= kernel
+        if span["resident"] != kernel:
+            yield f"span {lo:x}: resident {span['resident']}, pages {kernel}"
+    for prefix, kernel in (("go.heap.", states["inuse"]), ("go.idle.", idle)):
+        ours = sum_resident(classes, prefix)
+        if ours != kernel:
+            yield f"{prefix}*: resident {ours}, pages {kernel}"
+    # Manual spans hold stacks, and the collector's buffers, some of which are elsewhere.
+    stacks, buffers = (sum_resident(classes, name) for name in ("go.stack.", "go.meta.gcwork"))
+    if not stacks <= states["manual"] <= stacks + buffers:
+        yield f"go.stack.*: resident {stacks}, pages of manual spans {states['manual']}"
+
+
 def check(folder, path, document):
     """Every difference between the record in the folder, made when the core at the path had been
     written, and the vmas document."""
@@ -167,3 +221,11 @@ def check(folder, path, document):
     if anonymous != rollup.resident - in_files:
         yield (f"vmas: private anonymous memory: resident {anonymous},"
                f" smaps_rollup {rollup.resident - in_files}")
+
+
+def check_sum(folder, overview):
+    """The difference between the end of the overview's sum, made with --smaps, and the RSS."""
+    rollup, = read_smaps(folder / "smaps_rollup")
+    end = overview["waterfall"][-1]["cumulative"]
+    if end != rollup.bytes["Rss"]:
+        yield f"overview --smaps ends at {end}, smaps_rollup {rollup.bytes['Rss']}"

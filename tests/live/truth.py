@@ -3,6 +3,10 @@
 import struct
 
 
+# What ends the last reading: see maxMetrics in truth.go.
+METRICS = struct.Struct("<128Q")
+
+
 class MemStats:
     """The raw bytes of runtime.MemStats, whose layout is the same in all releases."""
     words = ["Alloc", "TotalAlloc", "Sys", "Lookups", "Mallocs", "Frees", "HeapAlloc", "HeapSys",
@@ -26,8 +30,11 @@ class MemStats:
         names = ["NumGC", "NumForcedGC", "GCCPUFraction", "EnableGC", "DebugGC"]
         stats.update(zip(names, values[count + 2 * cls.pauses:]))
         stats["BySize"] = [dict(zip(("Size", "Mallocs", "Frees"), entry))
-                           for entry in cls.by_size.iter_unpack(raw[cls.head.size:])]
+                           for entry in cls.by_size.iter_unpack(raw[cls.head.size:cls.size])]
         return stats
+
+
+LAST_BYTES = MemStats.size + METRICS.size
 
 
 def read(folder):
@@ -38,7 +45,12 @@ def read(folder):
         key, _, value = line.partition("=")
         truth[key] = int(value) if value.isdigit() else value
     memstats = folder / "truth.memstats"
-    return truth | (MemStats.decode(memstats.read_bytes()) if memstats.exists() else {})
+    if not memstats.exists():
+        return truth
+    raw = memstats.read_bytes()
+    values = METRICS.unpack_from(raw, MemStats.size)
+    metrics = dict(zip(truth["metrics"].split(), values))
+    return truth | MemStats.decode(raw) | {"metrics": metrics}
 
 
 def check(truth):

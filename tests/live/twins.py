@@ -39,7 +39,7 @@ def check(tool, executable, frozen):
         known = tool.json(command)
         for label, arguments in (("twin", (twin,)), ("no-exe", ("--no-exe",))):
             loose = label == "no-exe" and not frozen
-            document = tool.run_json(command, *arguments, statuses=(0, 1) if loose else (0,))
+            document = tool.run_json(command, after=arguments, statuses=(0, 1) if loose else (0,))
             if loose:
                 known, document = map(without_threads, (known, document))
             differences = list(compare(cut(known), cut(document), command))

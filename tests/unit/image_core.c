@@ -247,23 +247,36 @@ static void test_extended_numbering_of_few(void **state)
 	assert_kind(mk, CORE_KERNEL);
 }
 
-/* The number of headers stands at the file's end: where it is cut off, loads may be missing. */
+/* The number of headers stands at the file's end. Where it is cut off the kernel's layout tells it
+ * all the same; of another layout, loads may be missing. */
 static void test_extended_numbering_cut(void **state)
 {
-	struct mkcore *mk = mkcore_new(MKCORE_KERNEL);
-	struct core c;
+	static const struct {
+		enum mkcore_layout layout;
+		enum core_kind kind;
+		u64 loads;
+	} cases[] = {
+		{MKCORE_KERNEL, CORE_KERNEL, PN_XNUM + 1},
+		{MKCORE_GCORE, CORE_GCORE, PN_XNUM - 1},
+	};
 
 	(void)state;
-	mkcore_load(mk, 0x10000, PF_R, "#");
-	for (u64 i = 0; i < PN_XNUM; i++)
-		mkcore_reserve(mk, 0x100000 + i * 0x2000, 0x1000, PF_R);
-	mkcore_write(mk);
-	mkcore_truncate(mk, mk->size - 1);
-	c = core_open(mk);
-	assert_int_equal(c.im.segs.n, PN_XNUM - 1);
-	assert_true(c.im.truncated);
-	core_assert_diag(&c, DIAG_TRUNCATED, 1, "are there");
-	core_close(&c);
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct mkcore *mk = mkcore_new(cases[i].layout);
+		struct core c;
+
+		mkcore_load(mk, 0x10000, PF_R, "#");
+		for (u64 k = 0; k < PN_XNUM; k++)
+			mkcore_reserve(mk, 0x100000 + k * 0x2000, 0x1000, PF_R);
+		mkcore_write(mk);
+		mkcore_truncate(mk, mk->size - 1);
+		c = core_open(mk);
+		assert_int_equal(c.im.segs.n, cases[i].loads);
+		assert_int_equal(c.im.kind, cases[i].kind);
+		assert_true(c.im.truncated);
+		core_assert_diag(&c, DIAG_TRUNCATED, 1, "are there");
+		core_close(&c);
+	}
 }
 
 /* A number that the file cannot hold ends with the file. */

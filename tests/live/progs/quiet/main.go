@@ -2,6 +2,7 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"runtime"
 	"strings"
@@ -16,6 +17,8 @@ type record struct {
 	next *record
 	data [5]uint64
 }
+
+var secret = flag.String("secret", "", "nothing that anyone else should know")
 
 var (
 	byNumber = map[int]*record{}
@@ -53,6 +56,7 @@ func collections() {
 	for i := 0; i < 3000; i++ {
 		texts = append(texts, strings.Repeat("text", i%200))
 	}
+	texts = append(texts, strings.ToUpper(*secret))
 	truth.Note("records", len(byNumber))
 }
 

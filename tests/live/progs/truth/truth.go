@@ -4,19 +4,22 @@
 // A program plants memory, calls Note for every figure that it knows by construction, and
 // ends in Freeze. Two files result: the one named by -truth with lines key=value, and the
 // same name with ".memstats", which holds the raw bytes of runtime.MemStats as
-// runtime.ReadMemStats filled it. The second one is written by the last system call before
-// the process waits for its dump; nothing allocates after ReadMemStats.
+// runtime.ReadMemStats filled it, and the values of runtime/metrics. The second one is written by
+// the last system call before the process waits for its dump; nothing allocates after ReadMemStats.
 //
-// A program that is to be caught at work has no MemStats to compare: it ends in Catch, or in
-// Publish and, when the moment has come, Die.
+// A program that has brought its heap into a state of its own calls Prepare before and then Stop
+// instead of Freeze; one that measures itself ends in Stand. One that is to be caught at work has
+// no MemStats to compare: it ends in Catch.
 package truth
 
 import (
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"strings"
 	"sync"
 	"syscall"
@@ -28,15 +31,24 @@ const (
 	blockSignals = 0          // SIG_BLOCK of rt_sigprocmask
 	setBytes     = 8          // of the kernel's sigset_t
 	setPtracer   = 0x59616d61 // PR_SET_PTRACER: lets a gcore that is no ancestor attach
+	maxMetrics   = 128
 )
 
 var (
 	dump = flag.String("dump", "wait", "abort: die by SIGABRT; wait: stand still for a debugger")
 	file = flag.String("truth", "", "file to write the truth to (and FILE.memstats)")
 
-	notes strings.Builder
-	stats runtime.MemStats
+	notes    strings.Builder
+	samples  []metrics.Sample
+	last     reading
+	lastFile uintptr
 )
+
+// reading is what the second file holds.
+type reading struct {
+	stats   runtime.MemStats
+	metrics [maxMetrics]uint64 // in the order of the names in the first file
+}
 
 // Start parses the command line; a program calls it first.
 func Start() {
@@ -65,16 +77,41 @@ func Publish() {
 
 // Freeze writes the truth, brings the heap to rest and never returns.
 func Freeze() {
-	Publish()
-	fd, err := syscall.Open(*file+".memstats", syscall.O_WRONLY|syscall.O_CREAT|syscall.O_TRUNC, 0o644)
-	check(err)
-
+	Prepare()
 	spareThreads(runtime.GOMAXPROCS(0) + 4)
 	runtime.GC()
 	runtime.GC()
 	debug.SetGCPercent(-1) // this also sends the background scavenger to rest
 	settle()
-	stop(uintptr(fd), uintptr(os.Getpid()), *dump == "abort")
+	Stop()
+}
+
+// Prepare writes the truth, and opens the file for the last reading.
+func Prepare() {
+	nameMetrics()
+	Publish()
+	fd, err := syscall.Open(*file+".memstats", syscall.O_WRONLY|syscall.O_CREAT|syscall.O_TRUNC, 0o644)
+	check(err)
+	lastFile = uintptr(fd)
+}
+
+// nameMetrics chooses the metrics that are numbers, and reads them: the first time allocates.
+func nameMetrics() {
+	fmt.Fprint(&notes, "metrics=")
+	for _, metric := range metrics.All() {
+		number := metric.Kind == metrics.KindUint64 || metric.Kind == metrics.KindFloat64
+		if number && !strings.HasPrefix(metric.Name, "/godebug/") && len(samples) < maxMetrics {
+			samples = append(samples, metrics.Sample{Name: metric.Name})
+			fmt.Fprint(&notes, metric.Name, " ")
+		}
+	}
+	fmt.Fprintln(&notes)
+	metrics.Read(samples)
+}
+
+// Stop takes the last reading of a heap that is at rest, and never returns.
+func Stop() {
+	stop(lastFile, uintptr(os.Getpid()), *dump == "abort")
 }
 
 // Catch writes the truth and never returns. The other goroutines go on: until the runtime has
@@ -87,8 +124,17 @@ func Catch() {
 	select {}
 }
 
-// Die ends the process at this instant, by the kernel alone.
-func Die() {
+// Stand writes the truth and stops here: nothing is collected or given back any more.
+func Stand() {
+	Publish()
+	if *dump == "abort" {
+		die()
+	}
+	wait()
+}
+
+// die ends the process at this instant, by the kernel alone.
+func die() {
 	var byDefault [4]uintptr // of struct sigaction: the handler is SIG_DFL
 	syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(syscall.SIGABRT),
 		uintptr(unsafe.Pointer(&byDefault)), 0, setBytes, 0, 0)
@@ -128,30 +174,51 @@ func spareThreads(n int) {
 // settle waits until the scavenger releases nothing more.
 func settle() {
 	for {
-		runtime.ReadMemStats(&stats)
-		before := stats.HeapReleased
+		runtime.ReadMemStats(&last.stats)
+		before := last.stats.HeapReleased
 		time.Sleep(100 * time.Millisecond)
-		runtime.ReadMemStats(&stats)
-		if stats.HeapReleased == before {
+		runtime.ReadMemStats(&last.stats)
+		if last.stats.HeapReleased == before {
 			return
 		}
 	}
 }
 
-// stop takes the last reading, writes it and waits for the dump. After ReadMemStats it does
-// raw system calls only: they keep the P, allocate nothing and have no preemption point.
-// SIGURG is blocked because sysmon tries to preempt a goroutine that runs for so long.
+// stop takes the last reading, writes it and waits for the dump. After ReadMemStats nothing
+// allocates, and what is done with it are raw system calls: they keep the P and have no preemption
+// point. SIGURG is blocked because sysmon tries to preempt a goroutine that runs for so long. The
+// metrics are read before, too: the stack, which a collection may have shrunk, must not grow later.
 func stop(fd, pid uintptr, abort bool) {
 	urgent := uint64(1) << (uint(syscall.SIGURG) - 1)
-	bytes := unsafe.Slice((*byte)(unsafe.Pointer(&stats)), unsafe.Sizeof(stats))
-	runtime.ReadMemStats(&stats)
 	syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, blockSignals,
 		uintptr(unsafe.Pointer(&urgent)), 0, setBytes, 0, 0)
-	syscall.RawSyscall(syscall.SYS_WRITE, fd, uintptr(unsafe.Pointer(&bytes[0])), uintptr(len(bytes)))
+	metrics.Read(samples)
+	runtime.ReadMemStats(&last.stats)
+	metrics.Read(samples)
+	for i := range samples {
+		last.metrics[i] = word(samples[i].Value)
+	}
+	syscall.RawSyscall(syscall.SYS_WRITE, fd, uintptr(unsafe.Pointer(&last)), unsafe.Sizeof(last))
 	if abort {
 		syscall.RawSyscall(syscall.SYS_KILL, pid, uintptr(syscall.SIGABRT), 0)
 	}
-	for { // ppoll of nothing for ever is the pause(2) that every architecture has
+	wait()
+}
+
+// wait does nothing for ever. ppoll of nothing is the pause(2) that every architecture has. To call
+// this is no preemption point.
+//
+//go:nosplit
+func wait() {
+	for {
 		syscall.RawSyscall6(syscall.SYS_PPOLL, 0, 0, 0, 0, 0, 0)
 	}
+}
+
+// word returns the 64 bits of a metric that is a number.
+func word(value metrics.Value) uint64 {
+	if value.Kind() == metrics.KindFloat64 {
+		return math.Float64bits(value.Float64())
+	}
+	return value.Uint64()
 }

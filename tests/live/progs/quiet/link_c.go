@@ -1,0 +1,7 @@
+//go:build cgo
+
+package main
+
+// C's start, threads and loader, but no memory of C's.
+
+import "C"

@@ -1,0 +1,22 @@
+"""Every table that spanscope writes, in every format: from its own help, so that none is missed."""
+
+import re
+import subprocess
+
+# Options that make another table of a command.
+MORE = {"ledger": [["--by", "vma"]], "spans": [["--map"]]}
+
+
+def every(spanscope):
+    """Yields the arguments that stand before the core."""
+    def help_of(*command):
+        return subprocess.run([spanscope, *command, "--help"], capture_output=True, text=True,
+                              check=True).stdout
+
+    section = help_of().split("Commands:\n")[1].split("\n\n")[0]
+    for command in re.findall(r"^  ([a-z]+) ", section, re.M):
+        formats = re.search(r"^Formats: (.*)$", help_of(command), re.M).group(1)
+        for more in [[]] + MORE.get(command, []):
+            for form in formats.split():
+                yield [command, *more, "--format", form]
+    yield ["overview", "--bytes"]
