@@ -39,6 +39,8 @@ struct rt {
 		bool has_rate; /* false when it cannot be told */
 	} profile;
 
+	/* The release whose layout was used for want of its own, or "": verify must hold. */
+	char layout_of[GO_VERSION_MAX];
 	u32 gcphase;
 	u32 sweepgen;
 	u32 size_class_count;
