@@ -30,7 +30,7 @@ static char *names_of(struct doc *d)
 	for (size_t i = 0; i < t->hidden.n; i++) {
 		const struct doc_value *v = &t->cells.v[i * t->column_count];
 
-		names[i] = v->type == DOC_NULL ? '-' : *v->string;
+		names[i] = (char)(v->type == DOC_NULL ? '-' : *v->string);
 		assert_int_equal(t->hidden.v[i], names[i] == 'a');
 	}
 	names[t->hidden.n] = '\0';
