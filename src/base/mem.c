@@ -109,7 +109,7 @@ struct err *mem_grow(void **block, size_t *cap, size_t size, size_t need)
 	if (__builtin_mul_overflow(want, size, &bytes))
 		return err_new(ERR_LIMIT, "a table of %zu entries is too large", need);
 	TRY(mem_charge(bytes - *cap * size));
-	grown = realloc(*block, bytes);
+	grown = mem_try_realloc(*block, bytes);
 	if (!grown) {
 		mem_discharge(bytes - *cap * size);
 		return err_new(ERR_LIMIT, "no memory for a table of %zu entries", need);
@@ -131,7 +131,7 @@ void mem_shrink(void **block, size_t *cap, size_t size, size_t need)
 
 	if (need >= *cap || need == 0)
 		return;
-	smaller = realloc(*block, need * size);
+	smaller = mem_try_realloc(*block, need * size);
 	if (!smaller)
 		return;
 	mem_discharge((u64)(*cap - need) * size);

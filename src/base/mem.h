@@ -1,7 +1,8 @@
 /* Memory of our own: small blocks that may not fail, big arrays under one budget.
  *
- * Small allocations end the program when there is no memory (status 3). Everything whose size
- * follows from the core grows through mem_grow, which keeps --max-memory and returns an error. */
+ * Small allocations, those of libraries too, end the program when there is no memory (status 3).
+ * Everything whose size follows from the core grows through mem_grow, which keeps --max-memory and
+ * returns an error. */
 #ifndef BASE_MEM_H
 #define BASE_MEM_H
 
@@ -19,6 +20,9 @@ char *xvasprintf(const char *fmt, va_list ap)
 
 /* Ends the program: one line on stderr, status 3. */
 void mem_die(void) __attribute__((noreturn));
+
+/* realloc, which here may fail: everywhere else that ends the program (malloc.c). */
+void *mem_try_realloc(void *p, size_t n);
 
 /* Sets the budget of mem_grow and mem_charge in bytes; 0 is no limit. */
 void mem_set_limit(u64 bytes);
