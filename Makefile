@@ -132,8 +132,11 @@ golden-update: $(BUILD)/spanscope ## write what comes out into the goldens
 	$(Q)tests/golden/run --update $(BUILD)/spanscope
 
 live: $(BUILD)/spanscope $(BUILD)/tests/exitwatch ## live Go programs, every release
-	$(Q)scripts/with-core-pattern tests/live/live.py --spanscope $(BUILD)/spanscope \
-		--exitwatch $(BUILD)/tests/exitwatch $(LIVE_ARGS)
+	$(Q)status=0; for test in "live $(LIVE_ARGS)" "verdicts $(VERDICTS_ARGS)"; do \
+		set -- $$test; name=$$1; shift; \
+		scripts/with-core-pattern tests/live/$$name.py --spanscope $(BUILD)/spanscope \
+			--exitwatch $(BUILD)/tests/exitwatch "$$@" || status=1; \
+	done; exit $$status
 
 torture: $(BUILD)/torture ## damage the shipped cores 100,000 times (best with MODE=asan)
 	$(Q)scripts/unpack-testdata build/testdata

@@ -3,6 +3,7 @@
 #include "base/os.h"
 #include "cli/opts.h"
 #include "cli/session.h"
+#include "out/arrange.h"
 #include "out/render.h"
 
 #include <errno.h>
@@ -108,6 +109,8 @@ static enum exit_status make_report(struct session *s, const struct opts *o)
 	snprintf(schema, sizeof(schema), "spanscope/%s/1", o->command->name);
 	doc_value(&doc, "schema", doc_string(schema));
 	err = o->command->run(&r);
+	if (!err && (o->sort || o->top))
+		err = doc_arrange(&doc, o->sort, o->top);
 	warn_of_gaps(&s->diags); /* what the report itself found included */
 	if (!err) {
 		report_diagnostics(&doc, &snapshot);

@@ -161,6 +161,12 @@ static struct err *set_option(struct opts *o, enum option_id id, const char *arg
 		return set_format(o, "json");
 	case OPTION_CSV:
 		return set_format(o, "csv");
+	case OPTION_SORT:
+		o->sort = arg;
+		return NULL;
+	case OPTION_TOP:
+		TRY(parse_number("--top", arg, UINT32_MAX, &o->top));
+		return o->top ? NULL : err_new(ERR_USAGE, "--top 0 leaves nothing to show");
 	case OPTION_BYTES:
 		o->exact_bytes = true;
 		return NULL;
@@ -292,6 +298,8 @@ static struct err *parse_arguments(int argc, char **argv, struct opts *o)
 
 static bool option_fits(size_t i, const struct command *command)
 {
+	if (options[i].id == OPTION_SORT || options[i].id == OPTION_TOP)
+		return command->formats & FORMAT_CSV; /* it has a table */
 	return !options[i].command || !strcmp(options[i].command, command->name);
 }
 
@@ -314,7 +322,8 @@ struct err *opts_parse(int argc, char **argv, struct opts *ret)
 	for (size_t i = 0; i < OPTION_COUNT; i++)
 		if (used >> i & 1 && !option_fits(i, ret->command))
 			return err_new(ERR_USAGE, "--%s goes with %s", options[i].name,
-				       options[i].command);
+				       options[i].command ? options[i].command
+							  : "commands that have a table");
 	return NULL;
 }
 

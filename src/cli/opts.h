@@ -33,6 +33,8 @@ struct opts {
 	enum format format;
 	bool exact_bytes, strict, help, version;
 	const char *output; /* NULL: stdout */
+	const char *sort;   /* the table's column; NULL: its own order */
+	u64 top;            /* rows of the table; 0: all */
 };
 
 /* Parses the command line. ERR_USAGE says what is wrong. The command line's strings are kept. */

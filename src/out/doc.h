@@ -153,7 +153,7 @@ struct doc {
 	ARRAY(struct doc_item) items;
 	struct doc_table *tables;   /* all, nested ones too */
 	struct doc_object *objects; /* all */
-	const struct doc_table *csv_table;
+	struct doc_table *csv_table;
 	const struct doc_object *csv_object;
 	struct err *err; /* the first thing for which there was no memory */
 };

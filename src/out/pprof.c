@@ -1,5 +1,6 @@
 #include "out/pprof.h"
 
+#include "base/bits.h"
 #include "base/flate.h"
 #include "base/os.h"
 #include <profile.pb-c.h>
@@ -39,17 +40,52 @@ static struct err *sum_inuse(const Pprof__Profile *p, u64 *ret)
 	return NULL;
 }
 
-static void copy_build_id(const Pprof__Profile *p, char out[static PPROF_ID_MAX])
+static void copy_name(const ProtobufCBinaryData *name, char *out, size_t room)
 {
+	size_t n = name ? MIN(name->len, room - 1) : 0;
+
+	if (n) /* an empty one has no bytes */
+		memcpy(out, name->data, n);
+	out[n] = '\0';
+}
+
+static const Pprof__Function *function_of(const Pprof__Profile *p, u64 id)
+{
+	for (size_t i = 0; i < p->n_function; i++)
+		if (p->function[i]->id == id)
+			return p->function[i];
+	return NULL;
+}
+
+/* Of functions that were inlined at a place, the last is the one whose code it is. */
+static void add_call(const Pprof__Profile *p, const Pprof__Location *l, u64 start,
+		     struct pprof_heap *ret)
+{
+	struct pprof_call *call = &ret->calls[ret->call_count];
+	const Pprof__Function *f =
+		l->n_line ? function_of(p, l->line[l->n_line - 1]->function_id) : NULL;
+
+	if (!f || l->address < start)
+		return;
+	call->at = l->address - start;
+	copy_name(name_at(p, f->name), call->function, sizeof(call->function));
+	ret->call_count += *call->function != '\0';
+}
+
+static void read_mapping(const Pprof__Profile *p, struct pprof_heap *ret)
+{
+	const Pprof__Mapping *m = p->n_mapping ? p->mapping[0] : NULL;
 	const ProtobufCBinaryData *id;
 
-	if (!p->n_mapping)
+	if (!m)
 		return;
-	id = name_at(p, p->mapping[0]->build_id);
-	if (!id || !id->len || id->len >= PPROF_ID_MAX) /* an empty one has no bytes */
-		return;
-	memcpy(out, id->data, id->len);
-	out[id->len] = '\0';
+	id = name_at(p, m->build_id);
+	if (id && id->len < sizeof(ret->build_id))
+		copy_name(id, ret->build_id, sizeof(ret->build_id));
+	ret->code_offset = m->file_offset;
+	for (size_t i = 0; i < p->n_location && ret->call_count < PPROF_CALLS; i++)
+		if (p->location[i]->mapping_id == m->id)
+			add_call(p, p->location[i], m->memory_start, ret);
 }
 
 static struct err *decode(const u8 *data, size_t n, struct pprof_heap *ret)
@@ -60,7 +96,7 @@ static struct err *decode(const u8 *data, size_t n, struct pprof_heap *ret)
 	if (!p)
 		return err_new(ERR_FORMAT, "not a pprof profile");
 	*ret = (struct pprof_heap){.time_ns = p->time_nanos};
-	copy_build_id(p, ret->build_id);
+	read_mapping(p, ret);
 	err = sum_inuse(p, &ret->inuse_bytes);
 	pprof__profile__free_unpacked(p, NULL);
 	return err;

@@ -123,3 +123,14 @@ void report_diagnostics(struct doc *d, const struct snapshot *s)
 		any = true;
 	}
 }
+
+const char *report_percent(u64 part, u64 whole, char buf[static REPORT_PERCENT_BUF])
+{
+	double share = whole ? 100.0 * (double)part / (double)whole : 0;
+
+	if (part && share < 0.1)
+		snprintf(buf, REPORT_PERCENT_BUF, "<0.1 %%");
+	else
+		snprintf(buf, REPORT_PERCENT_BUF, "%.*f %%", share && share < 9.95 ? 1 : 0, share);
+	return buf;
+}

@@ -27,6 +27,11 @@ void report_total(struct doc *d, const struct ledger *l);
 /* "at least " where some residency is not known or only a lower bound, else "". */
 const char *report_at_least(const struct columns *c);
 
+#define REPORT_PERCENT_BUF 24
+
+/* A share: "93 %", "2.6 %", "<0.1 %", "0 %". Returns buf. */
+const char *report_percent(u64 part, u64 whole, char buf[static REPORT_PERCENT_BUF]);
+
 /* A mapping's permissions: "rw-", or "???" where the core hides them. */
 const char *report_perm(u8 perm, bool known, char buf[static 4]);
 

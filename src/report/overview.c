@@ -1,11 +1,11 @@
 /* The whole answer on one screen. */
 #include "report/common.h"
+#include "report/given_profile.h"
 #include "report/verdicts.h"
 #include "report/waterfall.h"
 
 #include "base/units.h"
 #include "image/smaps.h"
-#include "out/pprof.h"
 
 #include <string.h>
 
@@ -83,11 +83,6 @@ static void add_who(struct doc *d, const struct snapshot *s)
 	doc_text(d, "Resident  %s: %s", evidence_name(s->im->res.evidence), evidence_text(s->im));
 }
 
-static double percent(u64 part, u64 whole)
-{
-	return whole ? 100.0 * (double)part / (double)whole : 0.0;
-}
-
 #define TEXT_WIDTH 96
 
 /* A paragraph, broken into lines: the first begins with `first`, the others with as many blanks. */
@@ -122,40 +117,82 @@ static const char *no_verdict(const struct snapshot *s)
 				 : "no Go runtime was found in it";
 }
 
-/* The answer: what was resident, what of it is live, and what most of the rest is. */
-static void add_headline(struct doc *d, const struct snapshot *s, const struct verdict *verdicts,
-			 size_t n)
+/* The class that stands for the heap's objects: the live ones, before the first GC all. */
+static enum category object_class(const struct snapshot *s)
+{
+	return ledger_columns(s->ledger, CAT_HEAP_LIVE).state[STATE_RESIDENT] ? CAT_HEAP_LIVE
+									      : CAT_HEAP_FRESH;
+}
+
+/* "64.0 MiB (93 %) fragmentation" */
+static const char *part_text(struct doc *d, u64 bytes, u64 whole, const char *name)
+{
+	char size[UNITS_BUF], share[REPORT_PERCENT_BUF];
+
+	return doc_printf(d, "%s (%s) %s", units_bytes((i64)bytes, size),
+			  report_percent(bytes, whole, share), name)
+		.string;
+}
+
+/* The answer in a line: what was resident, the largest part of it, and what is live. */
+static void add_answer(struct doc *d, const struct snapshot *s, const struct verdict *first)
 {
 	struct columns total = ledger_total(s->ledger);
 	u64 resident = total.state[STATE_RESIDENT];
-	u64 live = ledger_columns(s->ledger, CAT_HEAP_LIVE).state[STATE_RESIDENT];
-	char all[UNITS_BUF], part[UNITS_BUF];
+	const char *at_least = *report_at_least(&total) ? "At least " : "", *objects, *most;
+	char all[UNITS_BUF];
 
 	units_bytes((i64)resident, all);
-	units_bytes((i64)live, part);
-	if (s->gort)
-		doc_text(d, "%s%s resident, of it %s (%.0f %%) live Go objects; %s",
-			 *report_at_least(&total) ? "At least " : "", all, part,
-			 percent(live, resident), n ? "why it is more:" : "nothing stands out.");
+	if (!s->gort) {
+		doc_text(d, "%s%s resident; %s.", at_least, all, no_verdict(s));
+		return;
+	}
+	objects = part_text(d, ledger_columns(s->ledger, object_class(s)).state[STATE_RESIDENT],
+			    resident,
+			    object_class(s) == CAT_HEAP_LIVE ? "live Go objects" : "Go objects");
+	most = first ? part_text(d, first->bytes, resident, first->brief) : "";
+	if (!first)
+		doc_text(d, "%s%s resident: %s; nothing stands out.", at_least, all, objects);
+	else if (first->part)
+		doc_text(d, "%s%s resident: %s.", at_least, all, objects);
+	else if (first->classes >> object_class(s) & 1)
+		doc_text(d, "%s%s resident: %s, of it %s.", at_least, all, objects, most);
 	else
-		doc_text(d, "%s%s resident; %s.", *report_at_least(&total) ? "At least " : "", all,
-			 no_verdict(s));
+		doc_text(d, "%s%s resident: %s, %s.", at_least, all, most, objects);
+}
+
+static void add_headline(struct doc *d, const struct snapshot *s, const struct verdict *verdicts,
+			 size_t n)
+{
+	u64 resident = ledger_total(s->ledger).state[STATE_RESIDENT];
+	char share[REPORT_PERCENT_BUF], first[2 * REPORT_PERCENT_BUF];
+
+	add_answer(d, s, n ? verdicts : NULL);
 	for (size_t i = 0; i < n; i++) {
 		/* A share only where the bytes are a part of the total beside the others'. */
-		if (verdicts[i].part)
-			snprintf(part, sizeof(part), "   also  ");
-		else
-			snprintf(part, sizeof(part), "  %3.0f %%  ",
-				 percent(verdicts[i].bytes, resident));
-		add_paragraph(d, part, verdicts[i].summary);
+		snprintf(first, sizeof(first), " %6s  ",
+			 verdicts[i].part ? "also"
+					  : report_percent(verdicts[i].bytes, resident, share));
+		add_paragraph(d, first, verdicts[i].summary);
 	}
+}
+
+static void add_remedy(struct doc *d, const struct verdict *v)
+{
+	char gain[UNITS_BUF];
+
+	if (v->gain)
+		doc_text(d, "  %s: gives back up to %s", v->id, units_bytes((i64)v->gain, gain));
+	else
+		doc_text(d, "  %s", v->id);
+	add_paragraph(d, "    ", v->remedy);
 }
 
 static void add_verdicts(struct doc *d, const struct verdict *verdicts, size_t n)
 {
-	static const struct doc_column columns[] = {{"id", NULL},      {"bytes", NULL},
-						    {"summary", NULL}, {"remedy", NULL},
-						    {"part_of", NULL}, {"evidence", NULL}};
+	static const struct doc_column columns[] = {
+		{"id", NULL},     {"bytes", NULL},   {"gain", NULL},    {"summary", NULL},
+		{"remedy", NULL}, {"part_of", NULL}, {"evidence", NULL}};
 	struct doc_table *t = doc_table(d, "verdicts", NULL, columns, COUNT_OF(columns));
 
 	if (n) {
@@ -168,10 +205,10 @@ static void add_verdicts(struct doc *d, const struct verdict *verdicts, size_t n
 
 		for (size_t k = 0; k < v->evidence_count; k++)
 			doc_set(evidence, v->evidence[k].key, doc_count(v->evidence[k].value));
-		doc_row(t, doc_string(v->id), doc_bytes(v->bytes), doc_string(v->summary),
+		doc_row(t, doc_string(v->id), doc_bytes(v->bytes),
+			v->gain ? doc_bytes(v->gain) : doc_null(), doc_string(v->summary),
 			doc_string(v->remedy), doc_string(v->part), doc_subobject(evidence));
-		doc_text(d, "  %s", v->id);
-		add_paragraph(d, "    ", v->remedy);
+		add_remedy(d, v);
 	}
 }
 
@@ -236,29 +273,6 @@ static void add_unknown(struct doc *d, const struct ledger *l)
 		 units_bytes((i64)total.state[STATE_UNKNOWN], unknown));
 }
 
-#define HOUR_NS ((i64)3600 * 1000 * 1000 * 1000)
-
-/* What makes a profile that the user gave one of another process, or of another time. */
-static void doubt_profile(const struct report *r, const struct pprof_heap *p)
-{
-	const struct snapshot *s = r->snapshot;
-	i64 gc = 0, written = s->im->core.mtime_ns;
-	struct mstats m;
-	struct err *err = s->gort ? mstats_read(s->gort, &m) : NULL;
-	struct elf_ids ids;
-
-	if (s->gort && !err)
-		gc = (i64)m.last_gc;
-	err_free(err);
-	binary_ids(s->bin, s->im, &ids);
-	if (*p->build_id && *ids.gnu && strcmp(p->build_id, ids.gnu) != 0)
-		diag(r->diags, DIAG_PROFILE_BUILD, "%s has build id %s, the core's executable %s",
-		     r->options.heap_profile, p->build_id, ids.gnu);
-	/* The core was written between its last GC and the time of its file. */
-	if (p->time_ns && ((gc > 0 && p->time_ns < gc - HOUR_NS) || p->time_ns > written + HOUR_NS))
-		diag(r->diags, DIAG_PROFILE_TIME, "%s", r->options.heap_profile);
-}
-
 /* What the judgement rests on beside the ledger. */
 struct judgement {
 	struct verdict verdicts[VERDICT_MAX];
@@ -275,7 +289,7 @@ static struct err *read_profile(const struct report *r, struct judgement *j)
 
 	if (r->options.heap_profile) {
 		TRY(pprof_read_heap(r->options.heap_profile, &given));
-		doubt_profile(r, &given);
+		given_profile_doubt(r, &given);
 		j->has_profile = true;
 		j->profile_bytes = given.inuse_bytes;
 		return NULL;

@@ -98,8 +98,8 @@ static void add_rows(struct doc *d, const struct gort *gort, const struct class_
 		{"undecided", NULL}, {"free", "free"},         {"tail", NULL},
 		{"slack", NULL},     {"resident", "resident"}, {"reclaimable", "to gain"},
 	};
-	struct doc_table *t = doc_table(d, "sizeclasses", "Size classes, most free slots first",
-					columns, COUNT_OF(columns));
+	struct doc_table *t =
+		doc_table(d, "sizeclasses", "Size classes", columns, COUNT_OF(columns));
 	/* Since 1.22 a large span's limit is the end of what was asked for. */
 	bool has_slack = gort->rt.dialect.limit_is_object_end;
 
@@ -124,7 +124,7 @@ static void add_rows(struct doc *d, const struct gort *gort, const struct class_
 static void add_headline(struct doc *d, const struct class_row *rows)
 {
 	u64 free = 0, gain = 0, spans = 0;
-	char all[UNITS_BUF], closed[UNITS_BUF], most[UNITS_BUF];
+	char all[UNITS_BUF], closed[UNITS_BUF], most[UNITS_BUF], full[REPORT_PERCENT_BUF];
 
 	for (size_t i = 0; i < SPANCLASS_COUNT; i++) {
 		free += rows[i].free;
@@ -136,10 +136,10 @@ static void add_headline(struct doc *d, const struct class_row *rows)
 		 units_bytes((i64)free, all), (unsigned long long)spans,
 		 units_bytes((i64)gain, closed));
 	if (rows[0].free)
-		doc_text(d, "Most of it in slots of %llu bytes: %s in %llu spans, %llu %% full.",
+		doc_text(d, "Most of it in slots of %llu bytes: %s in %llu spans, %s full.",
 			 (unsigned long long)rows[0].slot_bytes,
 			 units_bytes((i64)rows[0].free, most), (unsigned long long)rows[0].spans,
-			 (unsigned long long)(100 * rows[0].used / MAX(rows[0].slots, 1)));
+			 report_percent(rows[0].used, rows[0].slots, full));
 }
 
 void sizeclass_rows(const struct snapshot *s, struct class_row rows[static SPANCLASS_COUNT])

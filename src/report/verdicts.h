@@ -9,8 +9,11 @@
 #define VERDICT_EVIDENCE 8
 
 struct verdict {
-	const char *id, *part;
+	const char *id, *part; /* part: what the bytes are a part of; NULL: disjoint from others' */
+	const char *brief;     /* "fragmentation" */
 	u64 bytes;
+	u64 gain;            /* what the remedy gives back at most; 0: nothing, or not known */
+	u64 classes;         /* bit c: of enum category, where the bytes are */
 	const char *summary; /* a clause: "20.3 MiB are free slots ..." */
 	const char *remedy;  /* sentences */
 	struct {

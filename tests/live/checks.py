@@ -129,6 +129,23 @@ def overview(document):
             yield f"waterfall {step['id']}: cumulative {step['cumulative']}, sum {running}"
     if running != total:
         yield f"waterfall: ends at {running}, total resident {total}"
+    yield from verdicts(document["verdicts"], document["classes"], total)
+
+
+def verdicts(found, classes, total):
+    """Those that are not part of something else are disjoint."""
+    disjoint = [verdict for verdict in found if verdict["part_of"] is None]
+    if sum(verdict["bytes"] for verdict in disjoint) > total:
+        yield f"verdicts: together more than the total of {total}: {disjoint}"
+    for verdict in found:
+        if (verdict["gain"] or 0) > total:
+            yield f"verdict {verdict['id']}: gives back {verdict['gain']} of {total}"
+    objects = sum(row["resident"] for row in classes
+                  if row["id"].startswith("go.heap.") and row["id"] != "go.heap.free")
+    of_objects = sum(verdict["bytes"] for verdict in disjoint
+                     if verdict["id"] in ("garbage", "never-written"))
+    if of_objects > objects:
+        yield f"verdicts: {of_objects} of the objects, which have {objects}"
 
 
 def text(output):

@@ -201,7 +201,7 @@ def take_core(target, dump, folder, exitwatch, deadline):
     argument = {"kernel": "abort", "gcore": "wait"}[dump]
     watch = [exitwatch, "process"] if exitwatch and dump == "kernel" else []
     environment = {"PATH": os.environ.get("PATH", os.defpath), "GOTRACEBACK": "crash",
-                   "SECRET": ENVIRONMENT}
+                   "SECRET": ENVIRONMENT, **dict(target.program.environment)}
     with open(folder / "output", "wb") as output:
         child = subprocess.Popen([*watch, executable(target), *target.program.arguments,
                                   "-dump", argument, "-truth", "truth"], cwd=folder,
@@ -283,14 +283,14 @@ class Tool:
             raise Failure(f"{name}: exit status {result.returncode}: {last_line(result.stderr)}")
         return result.stdout
 
-    def json(self, command):
-        if command not in self.documents:
-            self.documents[command] = self.run_json(command)
-        return self.documents[command]
+    def json(self, command, *more):
+        if (command, *more) not in self.documents:
+            self.documents[command, *more] = self.run_json(command, *more)
+        return self.documents[command, *more]
 
-    def run_json(self, command, *options):
+    def run_json(self, command, *more):
         try:
-            document = json.loads(self.output(command, *options, "--json"))
+            document = json.loads(self.output(command, *more, "--json"))
         except json.JSONDecodeError as error:
             raise Failure(f"{command}: stdout is not one JSON document: {error}") from None
         schema = f"spanscope/{command}/1"
@@ -320,8 +320,7 @@ def check_spanscope(tool, target, dump, known):
     yield from guarded(lambda: program.check(known, tool.classes(), dump))
     if program.tables:
         yield from guarded(lambda: program.tables(tool, known, dump))
-    yield from guarded(lambda: checks.overview(tool.json("overview")))
-    yield from guarded(lambda: checks.text(tool.output()))
+    yield from guarded(lambda: check_overview(tool))
     yield from guarded(lambda: checks.verify(tool.json("verify")))
     if dump == "kernel":
         record = tool.core.with_name("process")
@@ -330,6 +329,11 @@ def check_spanscope(tool, target, dump, known):
             record, tool.json("spans"), tool.run_json("spans", "--map"), tool.classes()))
         yield from guarded(lambda: residency.check_sum(
             record, tool.run_json("overview", "--smaps", str(record / "smaps"))))
+
+
+def check_overview(tool):
+    yield from checks.overview(tool.json("overview"))
+    yield from checks.text(tool.output())
 
 
 # ---- tests
@@ -344,21 +348,33 @@ def guarded(problems):
         yield f"unexpected {type(error).__name__}: {error}"
 
 
+def start(target):
+    """Builds the program; returns the time by which its test has to end."""
+    executable(target)
+    return time.monotonic() + TEST_SECONDS
+
+
+def take(target, dump, folder, options, deadline):
+    """Takes one core; returns it, the truth, and the tool on it unless only the truth is asked
+    for."""
+    core = take_core(target, dump, folder, options.exitwatch, deadline)
+    tool = None if options.truth_only else Tool(options.spanscope, core, deadline)
+    return core, truth.read(folder), tool
+
+
 def run_test(target, dump, folder, options):
     """Yields the problems of one test."""
-    executable(target)
-    deadline = time.monotonic() + TEST_SECONDS
-    core = take_core(target, dump, folder, options.exitwatch, deadline)
-    known = truth.read(folder)
+    deadline = start(target)
+    _, known, tool = take(target, dump, folder, options, deadline)
     yield from truth.check(known)
-    if not options.truth_only:
-        yield from check_spanscope(Tool(options.spanscope, core, deadline), target, dump, known)
+    if tool:
+        yield from check_spanscope(tool, target, dump, known)
 
 
-def test_line(target, dump, options):
+def test_line(target, dump, options, test):
     """Runs one test in a folder of its own; returns its result and its line."""
     def problems_in(folder):
-        return list(guarded(lambda: run_test(target, dump, folder, options)))
+        return list(guarded(lambda: test(target, dump, folder, options)))
 
     name = f"{target} {dump}"
     if reason := missing(target, dump):
@@ -411,17 +427,18 @@ def select_tests(options):
             for dump in options.dumps if dump in PROGRAMS[name].dumps]
 
 
-def run_tests(tests, options):
-    """Runs the tests, several at a time, and prints their lines in order."""
+def run_tests(tests, options, test=run_test):
+    """Runs the tests, several at a time, and prints their lines in order. Each is a call of test,
+    which yields the problems."""
     counts = dict.fromkeys(("passed", "failed", "skipped"), 0)
     if "kernel" in options.dumps and (reason := kernel_obstacle()):
-        hindered = [test for test in tests if test[1] == "kernel"]
-        tests = [test for test in tests if test[1] != "kernel"]
+        hindered = [each for each in tests if each[1] == "kernel"]
+        tests = [each for each in tests if each[1] != "kernel"]
         counts["skipped"] = len(hindered)
         print(f"skip kernel ({len(hindered)} tests): {reason}")
     pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
     try:
-        for future in [pool.submit(test_line, *test, options) for test in tests]:
+        for future in [pool.submit(test_line, *each, options, test) for each in tests]:
             result, line = future.result()
             counts[result] += 1
             print(line, flush=True)
@@ -441,14 +458,14 @@ def names(choices):
     return parse
 
 
-def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def parse_arguments(description, programs, releases):
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("--spanscope", metavar="PATH", help="the program to be tested")
     parser.add_argument("--exitwatch", metavar="PATH",
                         help="the program that records what was resident")
     parser.add_argument("--truth-only", action="store_true",
                         help="build, dump and decode the truth, without spanscope")
-    for option, choices in [("--releases", RELEASES), ("--programs", list(PROGRAMS)),
+    for option, choices in [("--releases", releases), ("--programs", list(programs)),
                             ("--dumps", DUMPS), ("--modes", list(MODES))]:
         parser.add_argument(option, metavar="A,B", type=names(choices), default=choices,
                             help=f"some of {','.join(choices)}")
@@ -465,14 +482,24 @@ def parse_arguments():
     return options
 
 
-def main():
+def prepare(description, programs, releases):
+    """What a program that runs such tests does first; returns the options."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    options = parse_arguments()
+    options = parse_arguments(description, programs, releases)
     (CACHE / "live").mkdir(parents=True, exist_ok=True)
-    counts = run_tests(select_tests(options), options)
-    print("live: " + ", ".join(f"{count} {result}" for result, count in counts.items()))
+    return options
+
+
+def conclude(name, counts):
+    """Prints the line that counts the tests; returns the exit status."""
+    print(f"{name}: " + ", ".join(f"{count} {result}" for result, count in counts.items()))
     failed = counts["failed"] or (os.environ.get("CI") and counts["skipped"])
     return 1 if failed else 0
+
+
+def main():
+    options = prepare(__doc__, PROGRAMS, RELEASES)
+    return conclude("live", run_tests(select_tests(options), options))
 
 
 if __name__ == "__main__":

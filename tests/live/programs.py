@@ -173,7 +173,7 @@ def cgo(truth, classes, dump):
 class Program:
     """tables: checks more of spanscope's results. frozen: the program ends in truth.Freeze or
     truth.Stop. without: the releases that it is not for. c_heap: where there is C, it has memory
-    of C's malloc, or threads do."""
+    of C's malloc, or threads do. environment: variables, name and value."""
     check: collections.abc.Callable
     folder: str
     arguments: tuple = ()
@@ -183,6 +183,7 @@ class Program:
     without: tuple = ()
     tables: collections.abc.Callable = None
     c_heap: bool = False
+    environment: tuple = ()
 
 
 def pages(tool, truth, dump):

@@ -20,9 +20,9 @@
  *	MKGO_HEAP      arenas of 64 MiB, as many as are touched. The page allocator has a chunk of
  *	               4 MiB wherever something was planted; pages of it that nobody asked for are
  *	               free and released. What is behind the last chunk of an arena is PROT_NONE
- *	MKGO_RUNTIME   persistent chunks, heapArenas, gcBits arenas and the big tables, of which
- *only the touched pages are mapped (of summaries all, but without access) MKGO_OS_STACK  the main
- *thread's stack
+ *	MKGO_RUNTIME   persistent chunks, heapArenas, gcBits arenas and the big tables: only
+ *	               their touched pages are mapped (of summaries all, without access)
+ *	MKGO_OS_STACK  the main thread's stack
  *
  * Memory stays open to change until mkgo_open: mkgo_finish only computes the counters from what
  * was planted. Whatever makes no sense here (two owners of a page, say) fails the test. */

@@ -58,6 +58,9 @@ static const char *describe(const struct opts *o, char out[static 256])
 	n += put_word(out + n, 256 - n, "core=", o->core);
 	n += put_word(out + n, 256 - n, "exe=", o->binary.given);
 	n += put_word(out + n, 256 - n, "output=", o->output);
+	n += put_word(out + n, 256 - n, "sort=", o->sort);
+	if (o->top)
+		n += (size_t)snprintf(out + n, 256 - n, " top=%llu", (unsigned long long)o->top);
 	for (size_t i = 0; i < COUNT_OF(flags); i++)
 		if (flags[i].set)
 			n += put_word(out + n, 256 - n, "", flags[i].name);
@@ -106,6 +109,7 @@ static const struct {
 	{"--verbose core", "overview core=core verbose"},
 	{"-q core -v", "overview core=core verbose"},
 	{"--max-memory 1G core", "overview core=core"},
+	{"vmas --top 3 core --sort resident", "vmas core=core sort=resident top=3"},
 	/* how they are written */
 	{"-bqo out -e app core", "overview core=core exe=app output=out bytes quiet"},
 	{"core -b --strict", "overview core=core bytes strict"},
@@ -180,6 +184,9 @@ static const struct {
 	{"core -o", "-o needs an argument"},
 	{"core --output", "--output needs an argument"},
 	{"ledger core --by", "--by needs an argument"},
+	{"vmas --top 0 core", "--top 0 leaves nothing to show"},
+	{"vmas --top many core", "--top takes a number up to"},
+	{"core --top 3", "--top goes with commands that have a table"},
 	{"core --max-memory", "--max-memory needs an argument"},
 	/* wrong arguments */
 	{"-f xml core", "there is no format 'xml'; see --help"},

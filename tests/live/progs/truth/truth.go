@@ -8,8 +8,8 @@
 // the last system call before the process waits for its dump; nothing allocates after ReadMemStats.
 //
 // A program that has brought its heap into a state of its own calls Prepare before and then Stop
-// instead of Freeze. One that is to be caught at work has no MemStats to compare: it ends in
-// Catch.
+// instead of Freeze; one that measures itself ends in Stand. One that is to be caught at work has
+// no MemStats to compare: it ends in Catch.
 package truth
 
 import (
@@ -124,6 +124,25 @@ func Catch() {
 	select {}
 }
 
+// Stand writes the truth and stops here: nothing is collected or given back any more.
+func Stand() {
+	Publish()
+	if *dump == "abort" {
+		die()
+	}
+	wait()
+}
+
+// die ends the process at this instant, by the kernel alone.
+func die() {
+	var byDefault [4]uintptr // of struct sigaction: the handler is SIG_DFL
+	syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(syscall.SIGABRT),
+		uintptr(unsafe.Pointer(&byDefault)), 0, setBytes, 0, 0)
+	for {
+		syscall.RawSyscall(syscall.SYS_KILL, uintptr(os.Getpid()), uintptr(syscall.SIGABRT), 0)
+	}
+}
+
 func check(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "truth:", err)
@@ -183,7 +202,15 @@ func stop(fd, pid uintptr, abort bool) {
 	if abort {
 		syscall.RawSyscall(syscall.SYS_KILL, pid, uintptr(syscall.SIGABRT), 0)
 	}
-	for { // ppoll of nothing for ever is the pause(2) that every architecture has
+	wait()
+}
+
+// wait does nothing for ever. ppoll of nothing is the pause(2) that every architecture has. To call
+// this is no preemption point.
+//
+//go:nosplit
+func wait() {
+	for {
 		syscall.RawSyscall6(syscall.SYS_PPOLL, 0, 0, 0, 0, 0, 0)
 	}
 }

@@ -1,0 +1,243 @@
+/* Rules about the Go heap: free pages, free slots, objects, and the limit. */
+#include "report/verdicts_priv.h"
+
+#include "base/bits.h"
+#include "gort/rtget.h"
+#include "report/common.h"
+#include "report/sizeclasses.h"
+
+#include <string.h>
+
+#define CLASSES_NAMED 3 /* size classes in a sentence, */
+#define CLASS_SHARE 10  /* of those with a tenth of the bytes */
+#define SECOND_NS 1000000000
+
+/* "GOGC=100" or "GOGC=off". */
+static const char *gogc_text(const struct facts *f)
+{
+	return f->m.gc_percent < 0 ? "GOGC=off" : SAY(f, "GOGC=%lld", (long long)f->m.gc_percent);
+}
+
+void judge_idle_retained(const struct facts *f, struct verdict *v)
+{
+	v->gain = v->bytes = facts_resident(f, CAT_IDLE_RETAINED);
+	v->summary = SAY(f,
+			 "%s are free pages that the runtime keeps for later "
+			 "(HeapIdle-HeapReleased)",
+			 facts_size(f, v->bytes));
+	v->remedy = SAY(f,
+			"The scavenger gives them back over minutes while the heap stays small; "
+			"debug.FreeOSMemory() does at once. To keep less: GOMEMLIMIT a little "
+			"above what the program needs, or a lower GOGC (now %s).",
+			gogc_text(f));
+	verdict_evidence(v, "HeapIdle", f->m.heap_idle);
+	verdict_evidence(v, "HeapReleased", f->m.heap_released);
+}
+
+void judge_released_resident(const struct facts *f, struct verdict *v)
+{
+	const struct rt *rt = &f->s->gort->rt;
+	const char *size;
+	u64 dontneed = 1;
+
+	v->gain = v->bytes = facts_resident(f, CAT_IDLE_RELEASED);
+	size = facts_size(f, v->bytes);
+	err_free(rt_u(rt, rt->globals[RT_G_DEBUG], RT_DEBUG_MADVDONTNEED, &dontneed));
+	verdict_evidence(v, "HeapReleased", f->m.heap_released);
+	verdict_evidence(v, "madvdontneed", dontneed);
+	if (!dontneed) {
+		v->summary = SAY(f,
+				 "%s were given back by MADV_FREE, but still count in RSS "
+				 "(HeapReleased)",
+				 size);
+		v->remedy = "The kernel takes them when it needs memory: RSS is higher, nothing is "
+			    "lost. GODEBUG=madvdontneed=1 (the default since Go 1.16) makes RSS "
+			    "follow.";
+		return;
+	}
+	v->summary = SAY(f, "%s were given back (HeapReleased) and are resident again", size);
+	v->remedy = "Transparent huge pages fill released pages in again: write 0 to "
+		    "/sys/kernel/mm/transparent_hugepage/khugepaged/max_ptes_none, or use THP "
+		    "'madvise'.";
+}
+
+/* "64 bytes (2344 spans, 0.8 % used), 1024 bytes without pointers (...)" */
+static const char *gaps_text(const struct facts *f, const struct class_row rows[])
+{
+	char used[REPORT_PERCENT_BUF];
+	const char *text = "";
+	u64 all = 0;
+
+	for (size_t i = 0; i < SPANCLASS_COUNT; i++)
+		all += rows[i].free;
+	for (size_t i = 0; i < CLASSES_NAMED; i++) {
+		const struct class_row *r = &rows[i];
+
+		if (!r->free || (i && r->free < all / CLASS_SHARE))
+			break;
+		text = SAY(f, "%s%s%llu bytes%s (%llu spans, %s used)", text, i ? ", " : "",
+			   (unsigned long long)r->slot_bytes,
+			   r->spanclass % 2 ? " without pointers" : "",
+			   (unsigned long long)r->spans, report_percent(r->used, r->slots, used));
+	}
+	return text;
+}
+
+void judge_fragmentation(const struct facts *f, struct verdict *v)
+{
+	struct class_row rows[SPANCLASS_COUNT];
+	u64 gain = 0;
+
+	sizeclass_rows(f->s, rows);
+	for (size_t i = 0; i < SPANCLASS_COUNT; i++)
+		gain += rows[i].reclaimable;
+	/* Free slots of nearly full spans are no loss: the next objects take them. */
+	if (gain * 20 < f->total)
+		return;
+	v->bytes = facts_resident(f, CAT_HEAP_FREE);
+	v->gain = MIN(gain, v->bytes + facts_resident(f, CAT_HEAP_TAIL));
+	v->summary = SAY(f,
+			 "%s are free slots between objects (HeapInuse-HeapAlloc), most in "
+			 "slots of %s",
+			 facts_size(f, v->bytes), gaps_text(f, rows));
+	v->remedy = SAY(f,
+			"Only objects of the same size class can use them; without the gaps %s "
+			"would be whole free spans. Keep what survives a peak apart from what does "
+			"not, or copy the survivors afterwards. See `spanscope sizeclasses`.",
+			facts_size(f, gain));
+	verdict_evidence(v, "reclaimable", gain);
+	verdict_evidence(v, "slot_bytes", rows[0].slot_bytes);
+	verdict_evidence(v, "spans", rows[0].spans);
+	verdict_evidence(v, "slots_used", rows[0].used);
+}
+
+/* Zero pages of large objects with pointers, which this release clears although they are new. */
+static u64 zero_pages(const struct image *im, const struct span *s)
+{
+	static const u8 zeros[4096];
+	va_t end = MIN(span_end(s), image_dumped_end(im, s->start));
+	u64 sum = 0;
+
+	for (va_t va = s->start; va < end; va += sizeof(zeros)) {
+		u64 kinds[PAGE_KIND_COUNT] = {0};
+		const u8 *page = image_view(im, va, sizeof(zeros));
+
+		residency_tally(&im->res, va, va + sizeof(zeros), kinds);
+		if (kinds[PAGE_DATA] && page && !memcmp(page, zeros, sizeof(zeros)))
+			sum += sizeof(zeros);
+	}
+	return sum;
+}
+
+void facts_find_cleared(struct facts *f)
+{
+	const struct gort *gort = f->s->gort;
+	struct slots slots;
+
+	if (!gort->rt.dialect.clears_fresh_memory)
+		return;
+	for (size_t i = 0; i < gort->spans.v.n; i++) {
+		const struct span *s = &gort->spans.v.v[i];
+		u64 bytes;
+
+		if (s->state != SPAN_IN_USE || s->spanclass != 0 ||
+		    !slots_read(&gort->rt, &gort->arenas, s, &slots))
+			continue;
+		bytes = zero_pages(f->s->im, s);
+		if (bits_count(slots.live, 0, slots.n) || slots.rest == REST_UNDECIDED)
+			f->cleared_live += bytes;
+		else
+			f->cleared_rest += bytes;
+	}
+}
+
+/* How old the last GC was when the core's file was last written. */
+static u64 seconds_since_gc(const struct facts *f)
+{
+	u64 written = (u64)f->s->im->core.mtime_ns;
+
+	return f->m.last_gc && written > f->m.last_gc ? (written - f->m.last_gc) / SECOND_NS : 0;
+}
+
+static const char *last_gc_text(const struct facts *f)
+{
+	if (!f->m.num_gc)
+		return "There was no GC yet";
+	return SAY(f, "The last GC, %llu s before the core was written, found %s live",
+		   (unsigned long long)seconds_since_gc(f), facts_size(f, f->m.heap_marked));
+}
+
+void judge_garbage(const struct facts *f, struct verdict *v)
+{
+	u64 dead = facts_resident(f, CAT_HEAP_DEAD), fresh = facts_resident(f, CAT_HEAP_FRESH);
+
+	fresh -= MIN(fresh, f->cleared_rest); /* see judge_never_written */
+	v->gain = v->bytes = dead + fresh;
+	v->summary =
+		SAY(f, "up to %s may be garbage: %s found dead, %s allocated since the last GC",
+		    facts_size(f, v->bytes), facts_size(f, dead), facts_size(f, fresh));
+	if (f->m.gc_percent < 0 && f->m.next_gc >= GO_MAX_ADDR)
+		v->remedy = SAY(f, "%s. It is switched off (GOGC=off): set GOGC, or a GOMEMLIMIT.",
+				last_gc_text(f));
+	else
+		v->remedy = SAY(f,
+				"%s; the next is due at %s (NextGC). A lower GOGC (now %s) or a "
+				"GOMEMLIMIT makes it come earlier, at the price of CPU.",
+				last_gc_text(f), facts_size(f, f->m.next_gc), gogc_text(f));
+	verdict_evidence(v, "dead", dead);
+	verdict_evidence(v, "fresh", fresh);
+	verdict_evidence(v, "heapMarked", f->m.heap_marked);
+	verdict_evidence(v, "NextGC", f->m.next_gc);
+	verdict_evidence(v, "LastGC", f->m.last_gc);
+	verdict_evidence(v, "seconds_since_gc", seconds_since_gc(f));
+}
+
+/* What is never written is not called garbage besides. */
+void judge_never_written(const struct facts *f, struct verdict *v)
+{
+	v->gain = v->bytes = f->cleared_live + f->cleared_rest;
+	v->summary = SAY(f,
+			 "%s of large objects with pointers were cleared by the runtime, never "
+			 "written",
+			 facts_size(f, v->bytes));
+	v->remedy = "Go 1.24 clears fresh memory that is zero already, and so makes it resident "
+		    "(golang/go#72991): upgrade to Go 1.25.";
+}
+
+void judge_in_use_absent(const struct facts *f, struct verdict *v)
+{
+	static const enum category heap[] = {CAT_HEAP_LIVE, CAT_HEAP_FRESH, CAT_HEAP_DEAD,
+					     CAT_HEAP_UNDECIDED};
+	u64 virtual = 0;
+
+	for (size_t i = 0; i < COUNT_OF(heap); i++) {
+		struct columns c = ledger_columns(f->s->ledger, heap[i]);
+
+		v->bytes += c.state[STATE_ABSENT];
+		virtual += c.virtual;
+	}
+	if (v->bytes * 4 < virtual)
+		v->bytes = 0;
+	v->summary =
+		SAY(f, "%s of the objects (HeapAlloc) are not in memory: allocated, never touched",
+		    facts_size(f, v->bytes));
+	v->remedy = "pprof and HeapAlloc count them, the kernel does not: they cost nothing until "
+		    "they are written.";
+	verdict_evidence(v, "HeapAlloc", virtual);
+}
+
+void judge_memory_limit(const struct facts *f, struct verdict *v)
+{
+	u64 limit = f->m.memory_limit, mapped = f->m.mapped_ready;
+	char share[REPORT_PERCENT_BUF];
+
+	if (limit >= GO_MAX_ADDR || mapped < limit / 10 * 9)
+		return;
+	v->bytes = mapped;
+	v->summary = SAY(f, "the runtime has %s (Sys-HeapReleased), %s of its memory limit of %s",
+			 facts_size(f, mapped), report_percent(mapped, limit, share),
+			 facts_size(f, limit));
+	v->remedy = "Near GOMEMLIMIT the GC runs ever more often: raise the limit, or hold less.";
+	verdict_evidence(v, "GOMEMLIMIT", limit);
+	verdict_evidence(v, "mapped_ready", mapped);
+}

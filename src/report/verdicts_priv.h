@@ -1,0 +1,41 @@
+/* What the rules of the verdicts look at, and say. */
+#ifndef REPORT_VERDICTS_PRIV_H
+#define REPORT_VERDICTS_PRIV_H
+
+#include "report/verdicts.h"
+
+struct facts {
+	const struct snapshot *s;
+	struct doc *d;
+	struct mstats m;
+	u64 total;                      /* resident */
+	u64 cleared_live, cleared_rest; /* see facts_find_cleared */
+};
+
+/* A rule's function. */
+typedef void judge_fn(const struct facts *f, struct verdict *v);
+
+/* Resident bytes of a class. */
+u64 facts_resident(const struct facts *f, enum category c);
+
+/* A size as a string of the doc. */
+const char *facts_size(const struct facts *f, u64 bytes);
+
+/* A string of the doc. */
+#define SAY(f, ...) (doc_printf((f)->d, __VA_ARGS__).string)
+
+void verdict_evidence(struct verdict *v, const char *key, u64 value);
+
+/* verdicts_heap.c */
+judge_fn judge_idle_retained, judge_released_resident, judge_fragmentation, judge_garbage,
+	judge_never_written, judge_in_use_absent, judge_memory_limit;
+
+/* Large objects with pointers that were cleared although new, and never written: bytes in live
+ * ones, and in those that judge_garbage would count too. */
+void facts_find_cleared(struct facts *f);
+
+/* verdicts_other.c */
+judge_fn judge_goroutine_stacks, judge_dead_goroutines, judge_profile_buckets, judge_old_metadata,
+	judge_anonymous;
+
+#endif

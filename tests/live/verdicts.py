@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""Compares spanscope's verdicts with faults of known size.
+
+A program (progs/verdicts) plants a fault, measures by itself how large it is, and dies. The
+verdict on the fault must be there and have as many bytes, at three sizes; the same program
+without the fault must not show it.
+
+Another program (progs/profiled) writes its own heap profile: the table of the overview must begin
+with the same figure, whether it comes from the core or from the profile. See live.py for how
+cores are taken, and for the lines.
+"""
+
+import dataclasses
+import re
+import shutil
+import sys
+
+import heap_profile
+import live
+from programs import Program
+
+RELEASES = ["1.19", "1.22", "1.24", "1.27"]
+SCALES = [1, 4, 16]
+TOLERANCE = 0.02
+
+
+@dataclasses.dataclass(frozen=True)
+class Fault:
+    """verdict: its id. mib: the size to plant, in MiB, the smallest of three. dumps: those of the
+    smallest size; larger ones are left to the kernel. only: the releases that have the fault; in
+    others it must not show. environment, calm: variables of the program and of its control.
+    check: yields what else is wrong, given the verdict and the truth."""
+    verdict: str
+    mib: int
+    dumps: tuple = ("kernel",)
+    only: tuple = tuple(RELEASES)
+    environment: tuple = ()
+    calm: tuple = ()
+    check: callable = lambda verdict, truth: ()
+
+
+def slots_of_64(verdict, truth):
+    evidence = verdict["evidence"]
+    if evidence["slot_bytes"] != 64:
+        yield f"slots of {evidence['slot_bytes']} bytes, planted 64"
+    yield from near("reclaimable", evidence["reclaimable"], truth["gap_bytes"])
+
+
+FAULTS = {
+    "idle": Fault("idle-retained", 16),
+    "released": Fault("released-resident", 16, environment=(("GODEBUG", "madvdontneed=0"),),
+                      calm=(("GODEBUG", "madvdontneed=1"),)),
+    "sparse": Fault("fragmentation", 16, dumps=("kernel", "gcore"), check=slots_of_64),
+    "garbage": Fault("garbage", 16, dumps=("kernel", "gcore")),
+    "limit": Fault("memory-limit", 16),
+    "stacks": Fault("goroutine-stacks", 12),
+    "ended": Fault("dead-goroutines", 4),
+    "buckets": Fault("profile-buckets", 4),
+    "spans": Fault("old-metadata", 2),
+    "ballast": Fault("in-use-absent", 64),
+    "cleared": Fault("never-written", 16, only=("1.24",)),
+    "mapped": Fault("anonymous", 16),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Planted(live.Target):
+    """One program with one fault; scale 0: the control of the smallest."""
+    scale: int = 1
+
+    @property
+    def fault(self):
+        return FAULTS[self.name]
+
+    @property
+    def program(self):
+        fault = self.fault
+        arguments = ("-case", self.name, "-size", str(fault.mib * max(self.scale, 1)))
+        return Program(None, "verdicts", arguments if self.scale else (*arguments, "-control"),
+                       frozen=False, environment=fault.environment if self.scale else fault.calm)
+
+    def __str__(self):
+        return f"{self.release} {self.name} {f'x{self.scale}' if self.scale else 'control'}"
+
+
+def near(what, bytes_, planted):
+    if abs(bytes_ - planted) > TOLERANCE * planted:
+        yield f"{what} {bytes_}, planted {planted}"
+
+
+def check_verdicts(target, overview, known):
+    """What is wrong with the verdicts."""
+    fault = target.fault
+    found = {verdict["id"]: verdict for verdict in overview["verdicts"]}
+    verdict = found.get(fault.verdict)
+    if not target.scale or target.release not in fault.only:
+        if verdict:
+            yield f"{fault.verdict} without its cause: {verdict['bytes']}"
+    elif not verdict:
+        yield f"no {fault.verdict}, planted {known['planted_bytes']}; there is {list(found)}"
+    else:
+        yield from near(fault.verdict, verdict["bytes"], known["planted_bytes"])
+        yield from fault.check(verdict, known)
+
+
+# ---- heap profiles
+
+# Arguments of progs/profiled.
+PROFILED = {
+    "profile": (),
+    "profile-all": ("-rate", "1"),
+    "profile-early": ("-collections", "0"),
+}
+
+HOUR = 3600 * 10**9
+ANOTHER_BUILD, ANOTHER_TIME = "profile-of-another-build", "profile-of-another-time"
+
+
+@dataclasses.dataclass(frozen=True)
+class Profiled(live.Target):
+    """One program that writes its heap profile."""
+
+    @property
+    def program(self):
+        return Program(None, "profiled", PROFILED[self.name], frozen=False)
+
+
+def pprof_total(profile):
+    """What pprof itself prints as the total, or None where no release has it ready to run."""
+    for release in live.RELEASES:
+        for pprof in live.toolchain(release).glob("pkg/tool/*/pprof"):
+            result = live.run([pprof, "-top", "-sample_index=inuse_space", "-unit=B", profile], 60)
+            return int(re.search(r" of (\d+)B total", result.stdout)[1])
+    return None
+
+
+def overview_with(tool, profile):
+    """The first step of the table, and the codes of what there is to say of the profile."""
+    overview = tool.json("overview", "--heap-profile", str(profile.absolute()))
+    return overview["waterfall"][0], {finding["code"] for finding in overview["diagnostics"]}
+
+
+def check_profile(target, tool, folder, options):
+    path = folder / "profile"
+    total = heap_profile.inuse_space(path)
+    expected = {"id": "pprof", "bytes": total, "cumulative": total}
+    own = tool.json("overview")["waterfall"][0]
+    if own != expected:
+        yield f"the table begins with {own}, the profile has {total}"
+    if pprof_total(path) not in (None, total):
+        yield f"pprof shows {pprof_total(path)}, not {total}"
+    written = heap_profile.time(path)
+    others = [(path, set())]
+    others += [(heap_profile.with_time(path, written + hours * HOUR // 2),
+                {ANOTHER_TIME} if abs(hours) > 2 else set()) for hours in (-3, -1, 1, 3)]
+    others += [(folder / "another", {ANOTHER_BUILD})]
+    write_another(target, folder, options)
+    for profile, doubts in others:
+        first, found = overview_with(tool, profile)
+        if first["bytes"] != heap_profile.inuse_space(profile):
+            yield f"with {profile.name} the table begins with {first}"
+        if found != doubts:
+            yield f"of {profile.name} it says {found or 'nothing'}, not {doubts or 'nothing'}"
+
+
+def write_another(target, folder, options):
+    """Has another build of the program write its profile, beside the first."""
+    release = RELEASES[RELEASES.index(target.release) - 1]
+    other = folder / "other"
+    other.mkdir()
+    another = dataclasses.replace(target, release=release)
+    live.take(another, "kernel", other, options, live.start(another))
+    (other / "profile").rename(folder / "another")
+    shutil.rmtree(other)
+
+
+# ---- tests
+
+def run_test(target, dump, folder, options):
+    _, known, tool = live.take(target, dump, folder, options, live.start(target))
+    if not tool:
+        return
+    if target.name in PROFILED:
+        yield from check_profile(target, tool, folder, options)
+    else:
+        yield from check_verdicts(target, tool.json("overview"), known)
+    yield from live.check_overview(tool)
+
+
+def select(options):
+    for release in options.releases:
+        for name in options.programs:
+            if name in PROFILED:
+                yield Profiled(release, "static", name), "kernel"
+                yield Profiled(release, "pie", name), "kernel"
+                continue
+            fault = FAULTS[name]
+            for scale in [0, *SCALES] if release in fault.only else [SCALES[0]]:
+                dumps = fault.dumps if scale == SCALES[0] else ("kernel",)
+                for dump in dumps:
+                    if dump in options.dumps:
+                        yield Planted(release, "static", name, scale), dump
+
+
+def main():
+    options = live.prepare(__doc__, [*FAULTS, *PROFILED], RELEASES)
+    return live.conclude("verdicts", live.run_tests(list(select(options)), options, run_test))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
