@@ -265,10 +265,12 @@ class Tool:
         self.path, self.core, self.deadline = path, core, deadline
         self.documents = {}
 
-    def run(self, *arguments):
+    def run(self, *arguments, data_bytes=None):
+        """data_bytes: what the kernel lets it have of private memory."""
         environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
-        return run([self.path, *arguments, self.core.name], self.deadline - time.monotonic(),
-                   cwd=self.core.parent, env=environment)
+        runner = ["prlimit", f"--data={data_bytes}"] if data_bytes else []
+        return run([*runner, self.path, *arguments, self.core.name],
+                   self.deadline - time.monotonic(), cwd=self.core.parent, env=environment)
 
     def said(self, *arguments):
         """All that it says, whether or not all is well."""
