@@ -35,6 +35,11 @@ u64 mem_peak(void);
 struct err *mem_charge(u64 bytes) ERR_RESULT;
 void mem_discharge(u64 bytes);
 
+/* malloc and free for libraries that build trees of what a file says, which can be larger than the
+ * file: charged. NULL when over the budget. */
+void *mem_charged_alloc(size_t n);
+void mem_charged_free(void *p);
+
 /* Makes *block, of *cap elements, hold at least need elements of size bytes each (capacity grows
  * by half). New elements are not initialised. On failure nothing changes. */
 struct err *mem_grow(void **block, size_t *cap, size_t size, size_t need) ERR_RESULT;
