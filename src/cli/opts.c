@@ -152,6 +152,9 @@ static struct err *set_option(struct opts *o, enum option_id id, const char *arg
 	case OPTION_EXE:
 		o->binary.given = arg;
 		return NULL;
+	case OPTION_DEBUG_FILE:
+		o->binary.debug = arg;
+		return NULL;
 	case OPTION_NO_EXE:
 		o->binary.none = true;
 		return NULL;

@@ -10,10 +10,8 @@ static enum diag_code heap_diag(const struct session *s, const struct err *err)
 		return s->image.truncated ? DIAG_RUNTIME : DIAG_NOT_GO;
 	if (err->code == ERR_UNSUPPORTED)
 		return DIAG_RELEASE;
-	if (err->code == ERR_MISSING && !s->binary.match)
-		return DIAG_NO_EXE;
 	if (err->code == ERR_MISSING)
-		return DIAG_NO_DWARF;
+		return DIAG_NO_LAYOUT;
 	return DIAG_RUNTIME;
 }
 
@@ -27,13 +25,7 @@ static struct err *open_heap(struct session *s)
 		return err;
 	s->has_gort = !err;
 	if (err) {
-		enum diag_code code = heap_diag(s, err);
-
-		/* That no executable was found is said already, and better. */
-		if (code == DIAG_NO_EXE && s->diags.entries[code].count)
-			err_free(err);
-		else
-			diag_err(&s->diags, code, err);
+		diag_err(&s->diags, heap_diag(s, err), err);
 		gort_close(&s->gort);
 	} else if (dialect_support(v) == RELEASE_UNTESTED) {
 		diag(&s->diags, DIAG_RELEASE_UNTESTED, "%s; %s were tested", v->text,
@@ -78,6 +70,7 @@ struct err *session_open(struct session *s, const struct opts *o)
 
 	TRY(image_open(&s->image, o->core, &s->diags));
 	TRY(binary_find(&s->binary, &s->image, &o->binary, &s->diags));
+	TRY(binary_find_debug(&s->binary, &s->image, &o->binary));
 	log_stage_end(&stage, s->image.vmas.n, "mappings");
 	TRY(open_heap(s));
 	if ((o->command->needs & NEED_LEDGER) != NEED_LEDGER)

@@ -64,7 +64,7 @@ static struct err *read_list(const struct rt *rt, va_t head, struct buckets *ret
 
 struct err *buckets_read(const struct rt *rt, struct buckets *ret)
 {
-	TRY(image_read(rt->im, rt->globals[RT_G_BUCKHASH], &ret->hash, sizeof(ret->hash)));
+	TRY(rt_pointer(rt, RT_G_BUCKHASH, &ret->hash));
 	TRY(read_list(rt, rt->globals[RT_G_MBUCKETS], ret));
 	TRY(read_list(rt, rt->globals[RT_G_BBUCKETS], ret));
 	return read_list(rt, rt->globals[RT_G_XBUCKETS], ret);

@@ -31,6 +31,8 @@ struct dialect dialect_of(const struct go_version *v)
 		.arena_base_offset = 0xffff800000000000u, /* amd64 */
 		/* mgcpacer.go memoryLimitHeapGoalHeadroomPercent, added in 1.21. */
 		.headroom_percent = v->minor >= 21 ? 3 : 0,
+		.tag_bits = v->minor >= 25 ? 24 : 19,
+		.tag_align_bits = v->minor >= 25 ? 9 : 3,
 		/* mcache.go allocLarge. */
 		.limit_is_object_end = v->minor >= 22,
 		/* malloc.go mallocgcLarge; golang/go#72991, mended for 1.25. */

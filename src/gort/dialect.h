@@ -27,9 +27,12 @@
 struct dialect {
 	va_t arena_base_offset;    /* runtime/malloc.go arenaBaseOffset */
 	unsigned headroom_percent; /* of the memory limit's goal, beyond the 1 MiB (1.21) */
-	bool limit_is_object_end;  /* mspan.limit of a large span (1.22) */
-	bool clears_fresh_memory;  /* large pointer objects are zeroed although new (1.24) */
-	bool has_pacer_metrics;    /* /gc/gogc, /gc/gomemlimit, /gc/heap/live (1.21) */
+	/* A lock-free stack's head has a count in its low bits, where an aligned address has none:
+	 * runtime/tagptr_64bit.go tagBits, tagAlignBits (1.25). */
+	unsigned tag_bits, tag_align_bits;
+	bool limit_is_object_end; /* mspan.limit of a large span (1.22) */
+	bool clears_fresh_memory; /* large pointer objects are zeroed although new (1.24) */
+	bool has_pacer_metrics;   /* /gc/gogc, /gc/gomemlimit, /gc/heap/live (1.21) */
 	/* /sched/goroutines counts the runtime's own goroutines too (1.26) */
 	bool metric_counts_system_goroutines;
 };

@@ -22,7 +22,7 @@ static const u8 *table(const struct rt *rt, va_t module, enum rt_field f, u64 el
 	*n = s.len;
 	bytes = image_view(rt->im, s.ptr, s.len * elem);
 	if (!bytes && rt->bin)
-		bytes = binary_view(rt->bin, rt->im, s.ptr, s.len * elem);
+		bytes = binary_view(rt->bin, s.ptr, s.len * elem);
 	return bytes;
 }
 

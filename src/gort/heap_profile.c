@@ -86,7 +86,7 @@ static struct err *walk(const struct rt *rt, u64 cycle, struct heap_profile *pub
 	u8 buf[RT_RECORD_MAX];
 	va_t va;
 
-	TRY(image_read(rt->im, rt->globals[RT_G_MBUCKETS], &va, sizeof(va)));
+	TRY(rt_pointer(rt, RT_G_MBUCKETS, &va));
 	while (va) {
 		const u8 *rec = rt_record(rt, va, RT_BUCKET, buf);
 		struct samples p, a;

@@ -49,11 +49,22 @@ static const struct layout_row go1_27[RT_FIELD_COUNT] = {
 #include "gort/layouts/go1_27.inc"
 };
 
+static const struct layout_row go1_25_greenteagc[RT_FIELD_COUNT] = {
+#include "gort/layouts/go1_25_greenteagc.inc"
+};
+static const struct layout_row go1_26_nogreenteagc[RT_FIELD_COUNT] = {
+#include "gort/layouts/go1_26_nogreenteagc.inc"
+};
+static const struct layout_row go1_27_nogreenteagc[RT_FIELD_COUNT] = {
+#include "gort/layouts/go1_27_nogreenteagc.inc"
+};
+
 static const struct {
 	unsigned minor, first_patch, last_patch;
+	const char *experiment;
 	const struct layout_row *rows;
 } tables[] = {
-#define V(name, minor, first, last) {minor, first, last, name},
+#define V(name, minor, first, last, experiment) {minor, first, last, experiment, name},
 #include "gort/versions.def"
 #undef V
 };
@@ -113,12 +124,23 @@ struct err *layout_from_dwarf(const struct dw *dw, struct slot slots[static RT_F
 	return check_bounds(slots);
 }
 
-static const struct layout_row *find_table(const struct go_version *v)
+/* How well a table is for a release: 2 when for its experiments too, 0 when not at all. */
+static int table_fit(size_t table, const struct go_version *v)
 {
-	for (size_t i = 0; i < COUNT_OF(tables); i++)
-		if (dialect_is_between(v, tables[i].minor, tables[i].first_patch,
-				       tables[i].last_patch))
-			return tables[i].rows;
+	if (!dialect_is_between(v, tables[table].minor, tables[table].first_patch,
+				tables[table].last_patch))
+		return 0;
+	return version_has_experiment(v, tables[table].experiment) ? 2 : 1;
+}
+
+/* The table for the release and its experiments, or else the release's others, in order. */
+static const struct layout_row *find_table(const struct go_version *v, unsigned alternative)
+{
+	/* A named experiment comes before "none", which every release has. */
+	for (int fit = 2; fit > 0; fit--)
+		for (size_t i = COUNT_OF(tables); i-- > 0;)
+			if (table_fit(i, v) == fit && alternative-- == 0)
+				return tables[i].rows;
 	return NULL;
 }
 
@@ -129,9 +151,10 @@ static struct slot row_slot(const struct layout_row *row)
 	return (struct slot){row->offset, row->size, row->count};
 }
 
-bool layout_from_table(const struct go_version *v, struct slot slots[static RT_FIELD_COUNT])
+bool layout_from_table(const struct go_version *v, unsigned alternative,
+		       struct slot slots[static RT_FIELD_COUNT])
 {
-	const struct layout_row *table = find_table(v);
+	const struct layout_row *table = find_table(v, alternative);
 
 	for (int f = 0; table && f < RT_FIELD_COUNT; f++)
 		slots[f] = row_slot(&table[f]);
@@ -169,7 +192,7 @@ struct err *layout_complete(struct slot slots[static RT_FIELD_COUNT], const stru
 			    struct diags *d)
 {
 	struct slot built_in[RT_FIELD_COUNT], dwarf[RT_FIELD_COUNT];
-	bool have_table = layout_from_table(v, built_in);
+	bool have_table = layout_from_table(v, 0, built_in);
 
 	/* Judged by what DWARF has, not by what was filled in before. */
 	memcpy(dwarf, slots, sizeof(dwarf));

@@ -30,8 +30,10 @@ struct dw;
 struct err *layout_from_dwarf(const struct dw *dw,
 			      struct slot slots[static RT_FIELD_COUNT]) ERR_RESULT;
 
-/* Fills the slots from the table for this release; false when there is none. */
-bool layout_from_table(const struct go_version *v, struct slot slots[static RT_FIELD_COUNT]);
+/* Fills the slots from a table for this release: alternative 0 is the one for the experiments that
+ * the version names, 1 and up are the release's others. False when there is none. */
+bool layout_from_table(const struct go_version *v, unsigned alternative,
+		       struct slot slots[static RT_FIELD_COUNT]);
 
 /* Compares slots out of DWARF with the table of the release, if there is one: takes what DWARF
  * lacks from the table (a diagnostic), reports differences (another), and returns ERR_UNSUPPORTED

@@ -199,7 +199,7 @@ static struct err *find_persistent(const struct rt *rt, struct meta *meta)
 	struct list_guard guard = {0};
 	va_t chunk;
 
-	TRY(image_read(rt->im, rt->globals[RT_G_PERSISTENT_CHUNKS], &chunk, sizeof(chunk)));
+	TRY(rt_pointer(rt, RT_G_PERSISTENT_CHUNKS, &chunk));
 	while (chunk) {
 		if (!list_guard_step(&guard, chunk)) {
 			diag(rt->d, DIAG_LIST, "the list of persistent chunks runs in a circle");

@@ -71,14 +71,16 @@ static struct err *add_list(const struct rt *rt, struct meta *meta, const struct
 	return NULL;
 }
 
-/* Blocks on a list that begins at the word `head` and goes on through the word at `link`. */
+/* Blocks on a list that begins at the word `head` and goes on through the word at `link`. A head
+ * without a place has none (gort/find.h). */
 static struct err *add_blocks(const struct rt *rt, struct meta *meta, va_t head, u64 link,
 			      u64 bytes, enum meta_kind kind)
 {
 	struct list_guard guard = {0};
-	va_t block;
+	va_t block = 0;
 
-	TRY(image_read(rt->im, head, &block, sizeof(block)));
+	if (head)
+		TRY(image_read(rt->im, head, &block, sizeof(block)));
 	while (block) {
 		if (!list_guard_step(&guard, block)) {
 			diag(rt->d, DIAG_LIST, "a list of blocks runs in a circle");
@@ -120,7 +122,8 @@ struct err *meta_find_queues(const struct rt *rt, struct meta *meta)
 	struct list_guard guard = {0};
 	u64 queue, ring, cap;
 
-	if (!rt_has(rt, RT_WORK_SPAN_SPMCS) || !rt_has(rt, RT_SPAN_SPMC_RING))
+	if (!rt->globals[RT_G_WORK] || !rt_has(rt, RT_WORK_SPAN_SPMCS) ||
+	    !rt_has(rt, RT_SPAN_SPMC_RING))
 		return NULL;
 	TRY(rt_u(rt, rt->globals[RT_G_WORK], RT_WORK_SPAN_SPMCS, &queue));
 	while (queue) {

@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "gort/find.h"
 #include "gort/rtget.h"
 #include "sym/dw.h"
 
@@ -25,6 +26,12 @@ struct err *rt_u(const struct rt *rt, va_t base, enum rt_field f, u64 *ret)
 	TRY(image_read(rt->im, rt_addr(rt, base, f), &raw, MIN(rt_size(rt, f), sizeof(raw))));
 	*ret = raw; /* little-endian: the unread high bytes are 0 */
 	return NULL;
+}
+
+struct err *rt_pointer(const struct rt *rt, enum rt_global g, va_t *ret)
+{
+	*ret = 0;
+	return rt->globals[g] ? image_read(rt->im, rt->globals[g], ret, sizeof(*ret)) : NULL;
 }
 
 struct err *rt_slice(const struct rt *rt, va_t va, u64 limit, struct go_slice *ret)
@@ -89,14 +96,14 @@ static struct err *resolve_globals(struct rt *rt, const struct dw *dw, va_t bias
 	return NULL;
 }
 
-static struct err *resolve(struct rt *rt, const struct binary *bin)
+static struct err *resolve_dwarf(struct rt *rt, const char *path, va_t bias)
 {
 	struct wanted w = {.n = 0};
 	struct dw *dw = NULL;
 	struct err *err;
 
 	collect_wanted(&w);
-	err = dw_open(bin->exe.path, &dw);
+	err = dw_open(path, &dw);
 	if (!err)
 		err = dw_find(dw, w.names, w.needed, w.n);
 	if (!err)
@@ -104,10 +111,52 @@ static struct err *resolve(struct rt *rt, const struct binary *bin)
 	if (!err)
 		err = layout_complete(rt->slots, &rt->version, rt->d);
 	if (!err)
-		err = resolve_globals(rt, dw, bin->bias);
+		err = resolve_globals(rt, dw, bias);
 	dw_close(dw);
 	arena_fini(&w.arena);
 	return err;
+}
+
+/* Without DWARF: the table of the release, and what the globals hold. Where a release has several
+ * tables the structures tell which is right. */
+static struct err *resolve_by_structure(struct rt *rt)
+{
+	struct err *first = NULL;
+
+	for (unsigned i = 0; layout_from_table(&rt->version, i, rt->slots); i++) {
+		struct err *err = find_globals(rt);
+
+		if (!err) {
+			err_free(first);
+			diag(rt->d, DIAG_BY_STRUCTURE, "the layout of %s is built in",
+			     rt->version.text);
+			return NULL;
+		}
+		if (err->code == ERR_LIMIT || first) {
+			err_free(first);
+			return err;
+		}
+		first = err;
+	}
+	return first ? first
+		     : err_new(ERR_MISSING, "no layout of %s is built in", rt->version.text);
+}
+
+/* The executable's own DWARF, else that of a separate file, else what can be found without. */
+static struct err *resolve(struct rt *rt, const struct binary *bin)
+{
+	const char *const paths[] = {bin->match ? bin->exe.path : NULL, bin->debug.path};
+
+	for (size_t i = 0; i < COUNT_OF(paths); i++) {
+		struct err *err = paths[i] ? resolve_dwarf(rt, paths[i], bin->bias) : NULL;
+
+		if (paths[i] && !err && binary_count_go(rt->im) > 1)
+			return find_single_runtime(rt);
+		if (paths[i] && (!err || err->code != ERR_MISSING))
+			return err;
+		err_free(err);
+	}
+	return resolve_by_structure(rt);
 }
 
 /* mheap_ holds pointers to itself and sizes that the layout must agree with: a wrong executable
@@ -161,7 +210,10 @@ static struct err *read_state(struct rt *rt)
 {
 	u64 sweepgen;
 
-	TRY(image_read(rt->im, rt->globals[RT_G_GCPHASE], &rt->gcphase, sizeof(rt->gcphase)));
+	/* Where the variable has no place its value was derived (gort/find.h). */
+	if (rt->globals[RT_G_GCPHASE])
+		TRY(image_read(rt->im, rt->globals[RT_G_GCPHASE], &rt->gcphase,
+			       sizeof(rt->gcphase)));
 	if (rt->gcphase > GC_MARK_TERMINATION)
 		diag(rt->d, DIAG_STRUCTURE, "gcphase is %u", rt->gcphase);
 	TRY(rt_u(rt, rt->globals[RT_G_MHEAP], RT_MHEAP_SWEEPGEN, &sweepgen));
@@ -193,8 +245,6 @@ struct err *rt_attach(struct rt *rt, const struct image *im, const struct binary
 	rt->d = d;
 	TRY(version_find(im, bin, &rt->version));
 	TRY(check_release(rt));
-	if (bin->match == EXE_NONE)
-		return err_new(ERR_MISSING, "no executable");
 	TRY(resolve(rt, bin));
 	return check_and_read(rt);
 }
@@ -206,7 +256,7 @@ struct err *rt_attach_layout(struct rt *rt, const struct image *im, const struct
 	rt->d = d;
 	rt->version = *v;
 	TRY(check_release(rt));
-	if (!layout_from_table(v, rt->slots))
+	if (!layout_from_table(v, 0, rt->slots))
 		return err_new(ERR_MISSING, "no layout of %s is built in", v->text);
 	memcpy(rt->globals, globals, sizeof(rt->globals));
 	return check_and_read(rt);

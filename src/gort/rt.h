@@ -20,6 +20,7 @@ enum rt_global {
 
 /* runtime.gcphase (mgc.go): _GCoff, then _GCmark, _GCmarktermination */
 #define GC_OFF 0
+#define GC_MARK 1
 #define GC_MARK_TERMINATION 2
 
 struct rt {

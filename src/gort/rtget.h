@@ -77,6 +77,10 @@ static inline const u8 *rt_record(const struct rt *rt, va_t va, enum rt_field wh
 /* One unsigned field of the structure at base. ERR_FAULT when it is not in the core. */
 struct err *rt_u(const struct rt *rt, va_t base, enum rt_field f, u64 *ret) ERR_RESULT;
 
+/* The pointer that a variable holds, such as the head of a list. A variable without a place is one
+ * that nothing hangs off (gort/find.h): 0. */
+struct err *rt_pointer(const struct rt *rt, enum rt_global g, va_t *ret) ERR_RESULT;
+
 struct go_slice {
 	va_t ptr;
 	u64 len, cap;

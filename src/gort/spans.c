@@ -239,8 +239,10 @@ struct err *spans_read(const struct rt *rt, struct spans *ret)
 	TRY(read_table(rt, ret));
 	TRY(sort_spans(ret));
 	array_shrink(&ret->v);
-	mark_work_list(rt, ret, rt_addr(rt, work, RT_WORK_WBUF_FREE));
-	mark_work_list(rt, ret, rt_addr(rt, work, RT_WORK_WBUF_BUSY));
+	if (work) { /* without a place it has no spans (gort/find.h) */
+		mark_work_list(rt, ret, rt_addr(rt, work, RT_WORK_WBUF_FREE));
+		mark_work_list(rt, ret, rt_addr(rt, work, RT_WORK_WBUF_BUSY));
+	}
 	TRY(find_parked(rt, ret, RT_MHEAP_USER_ARENA_READY));
 	TRY(find_parked(rt, ret, RT_MHEAP_USER_ARENA_QUARANTINE));
 	remove_dropped(ret);

@@ -144,7 +144,9 @@ static struct err *large_stacks(const struct gort *gort, u64 *sum)
 	u64 first = (u64)(rt->slots[RT_STACK_LARGE_FIRST].offset -
 			  rt->slots[RT_STACK_LARGE_LIST].offset);
 
-	for (u64 i = 0; i < rt->slots[RT_STACK_LARGE_FREE].count; i++) {
+	/* Without a place it has no stacks (gort/find.h). */
+	for (u64 i = 0; rt->globals[RT_G_STACK_LARGE] && i < rt->slots[RT_STACK_LARGE_FREE].count;
+	     i++) {
 		struct list_guard guard = {0};
 		va_t node;
 

@@ -49,6 +49,18 @@ bool version_parse(const char *text, struct go_version *ret)
 	return true;
 }
 
+bool version_has_experiment(const struct go_version *v, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *p = v->experiments; len && *p; p += strcspn(p, ",")) {
+		p += *p == ',';
+		if (strcspn(p, ",") == len && !strncmp(p, name, len))
+			return true;
+	}
+	return !len;
+}
+
 /* Bytes of the process, from the core or, where it was not dumped, from the executable. */
 static bool read_either(const struct image *im, const struct binary *bin, va_t va, void *buf,
 			size_t n)
@@ -59,7 +71,7 @@ static bool read_either(const struct image *im, const struct binary *bin, va_t v
 	if (!err)
 		return true;
 	err_free(err);
-	bytes = binary_view(bin, im, va, n);
+	bytes = binary_view(bin, va, n);
 	if (bytes)
 		memcpy(buf, bytes, n);
 	return bytes != NULL;
@@ -126,7 +138,7 @@ static bool search_exe(const struct image *im, const struct binary *bin, struct 
 {
 	Elf64_Phdr ph;
 
-	for (u64 i = 0; bin->match && binary_phdr(bin, im, i, &ph); i++) {
+	for (u64 i = 0; binary_file_phdr(bin, i, &ph); i++) {
 		const u8 *p;
 		u64 n;
 

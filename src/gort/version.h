@@ -21,4 +21,7 @@ struct err *version_find(const struct image *im, const struct binary *bin,
  * False for anything else. */
 bool version_parse(const char *text, struct go_version *ret);
 
+/* Whether the version names this experiment; all are without the experiment "". */
+bool version_has_experiment(const struct go_version *v, const char *name);
+
 #endif

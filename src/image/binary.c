@@ -79,6 +79,18 @@ static void locate_library(struct binary *bin, const struct image *im)
 	}
 }
 
+size_t binary_count_go(const struct image *im)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < im->vmas.n; i++) {
+		const struct vma *v = &im->vmas.v[i];
+
+		n += v->kind == VMA_FILE && v->offset == 0 && is_go(im, v->lo);
+	}
+	return n;
+}
+
 static void locate_in_core(struct binary *bin, const struct image *im)
 {
 	const struct vma *v = im->auxv.entry ? image_vma(im, im->auxv.entry) : NULL;
@@ -108,10 +120,8 @@ void binary_ids(const struct binary *bin, const struct image *im, struct elf_ids
 		      ret);
 }
 
-bool binary_phdr(const struct binary *bin, const struct image *im, u64 i, Elf64_Phdr *ret)
+static bool phdr_of(struct elf_bytes e, u64 i, Elf64_Phdr *ret)
 {
-	struct elf_bytes e = bin->match ? (struct elf_bytes){bin->exe.data, bin->exe.size}
-					: header_bytes(im, bin->header);
 	Elf64_Ehdr eh;
 	struct err *err = elf_header(e, &eh);
 
@@ -120,6 +130,30 @@ bool binary_phdr(const struct binary *bin, const struct image *im, u64 i, Elf64_
 		return false;
 	}
 	return i < MIN(elf_phdr_count(e, &eh), EXE_MAX_PHDRS) && elf_phdr(e, &eh, i, ret);
+}
+
+bool binary_file_phdr(const struct binary *bin, u64 i, Elf64_Phdr *ret)
+{
+	return bin->match && phdr_of((struct elf_bytes){bin->exe.data, bin->exe.size}, i, ret);
+}
+
+/* Whether the header page in the core has all program headers. */
+static bool core_has_phdrs(struct elf_bytes e)
+{
+	Elf64_Ehdr eh;
+	Elf64_Phdr ph;
+	struct err *err = elf_header(e, &eh);
+	u64 n = err ? 0 : elf_phdr_count(e, &eh);
+
+	err_free(err);
+	return n && elf_phdr(e, &eh, n - 1, &ph);
+}
+
+bool binary_phdr(const struct binary *bin, const struct image *im, u64 i, Elf64_Phdr *ret)
+{
+	struct elf_bytes e = header_bytes(im, bin->header);
+
+	return core_has_phdrs(e) ? phdr_of(e, i, ret) : binary_file_phdr(bin, i, ret);
 }
 
 /* Whether every file-backed segment of the executable is mapped where it should be. */
@@ -142,12 +176,6 @@ static bool segments_fit(const struct image *im, struct elf_bytes e, const Elf64
 	return any;
 }
 
-/* The ids in words, for a message. */
-static const char *id_text(const struct elf_ids *ids)
-{
-	return *ids->go ? ids->go : *ids->gnu ? ids->gnu : "no build id";
-}
-
 /* Decides whether the file is the executable of the core; *why is set when it is not. */
 static enum exe_match match_file(const struct image *im, const struct binary *bin,
 				 const struct os_file *f, va_t bias, char **why)
@@ -164,16 +192,13 @@ static enum exe_match match_file(const struct image *im, const struct binary *bi
 	}
 	elf_build_ids(header_bytes(im, bin->header), &core_ids);
 	elf_build_ids(e, &file_ids);
-	if (*core_ids.go && *file_ids.go && !strcmp(core_ids.go, file_ids.go))
-		return EXE_GO_BUILD_ID;
-	if (!(*core_ids.go && *file_ids.go) && *core_ids.gnu && *file_ids.gnu &&
-	    !strcmp(core_ids.gnu, file_ids.gnu))
-		return EXE_GNU_BUILD_ID;
+	if (elf_ids_match(&core_ids, &file_ids))
+		return *core_ids.go && *file_ids.go ? EXE_GO_BUILD_ID : EXE_GNU_BUILD_ID;
 	if (!*core_ids.go && !*core_ids.gnu && segments_fit(im, e, &eh, bias))
 		return EXE_PATH;
 	*why = xasprintf("%s has %s%s, the core's executable has %s", f->path,
-			 *file_ids.go || *file_ids.gnu ? "build id " : "", id_text(&file_ids),
-			 id_text(&core_ids));
+			 *file_ids.go || *file_ids.gnu ? "build id " : "", elf_ids_text(&file_ids),
+			 elf_ids_text(&core_ids));
 	return EXE_NONE;
 }
 
@@ -299,11 +324,11 @@ struct err *binary_find(struct binary *bin, const struct image *im,
 	return err;
 }
 
-const u8 *binary_view(const struct binary *bin, const struct image *im, va_t va, u64 n)
+const u8 *binary_view(const struct binary *bin, va_t va, u64 n)
 {
 	Elf64_Phdr ph;
 
-	for (u64 i = 0; bin->match && binary_phdr(bin, im, i, &ph); i++) {
+	for (u64 i = 0; binary_file_phdr(bin, i, &ph); i++) {
 		u64 skip = va - bin->bias - ph.p_vaddr;
 
 		if (ph.p_type == PT_LOAD && va - bin->bias >= ph.p_vaddr && skip < ph.p_filesz &&
@@ -317,4 +342,5 @@ const u8 *binary_view(const struct binary *bin, const struct image *im, va_t va,
 void binary_close(struct binary *bin)
 {
 	os_file_close(&bin->exe);
+	os_file_close(&bin->debug);
 }

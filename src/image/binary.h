@@ -15,12 +15,14 @@ struct binary {
 	bool library;          /* a shared library with Go in it */
 
 	enum exe_match match;
-	struct os_file exe; /* valid unless match is EXE_NONE */
-	va_t bias;          /* target address minus p_vaddr, as far as it can be told */
+	struct os_file exe;   /* valid unless match is EXE_NONE */
+	va_t bias;            /* target address minus p_vaddr, as far as it can be told */
+	struct os_file debug; /* a separate file with its DWARF; without a path there is none */
 };
 
 struct binary_options {
 	const char *given; /* a path that the user named, or NULL */
+	const char *debug; /* the path of a file with its DWARF, or NULL */
 	bool none;         /* analyse without an executable */
 };
 
@@ -31,16 +33,30 @@ struct err *binary_find(struct binary *bin, const struct image *im,
 			const struct binary_options *opt, struct diags *d) ERR_RESULT;
 void binary_close(struct binary *bin);
 
+/* Looks for a file that has what strip took from the executable (objcopy --only-keep-debug): the
+ * given one, else NAME.debug beside the executable, .debug/NAME.debug, or by its GNU build id
+ * below /usr/lib/debug. A given one of another build is ERR_USAGE; others are left. Only for an
+ * executable whose build id is known. */
+struct err *binary_find_debug(struct binary *bin, const struct image *im,
+			      const struct binary_options *opt) ERR_RESULT;
+
 const char *exe_match_name(enum exe_match match);
 
 /* Build ids of the executable, from its file or from the core's header page. */
 void binary_ids(const struct binary *bin, const struct image *im, struct elf_ids *ret);
 
-/* Program header i of the executable, from the file or from the core's header page. */
+/* How many mapped files say in their headers that Go's linker made them, or had a part in it. */
+size_t binary_count_go(const struct image *im);
+
+/* Program header i of the executable: as it was mapped, by the header page in the core, or else as
+ * its file has it. strip changes their sizes a little, in the file alone. */
 bool binary_phdr(const struct binary *bin, const struct image *im, u64 i, Elf64_Phdr *ret);
+
+/* Program header i of the executable's file; false without one. */
+bool binary_file_phdr(const struct binary *bin, u64 i, Elf64_Phdr *ret);
 
 /* What the executable's file has for n bytes of the process at va, in place; NULL when it does not
  * have them all. */
-const u8 *binary_view(const struct binary *bin, const struct image *im, va_t va, u64 n);
+const u8 *binary_view(const struct binary *bin, va_t va, u64 n);
 
 #endif

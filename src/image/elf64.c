@@ -112,3 +112,15 @@ void elf_build_ids(struct elf_bytes e, struct elf_ids *ret)
 		if (ph.p_type == PT_NOTE && ph.p_offset <= e.size && notes++ < MAX_NOTE_HEADERS)
 			read_ids(e, ph.p_offset, va_plus(ph.p_offset, ph.p_filesz), ret);
 }
+
+bool elf_ids_match(const struct elf_ids *a, const struct elf_ids *b)
+{
+	if (*a->go && *b->go)
+		return !strcmp(a->go, b->go);
+	return *a->gnu && *b->gnu && !strcmp(a->gnu, b->gnu);
+}
+
+const char *elf_ids_text(const struct elf_ids *ids)
+{
+	return *ids->go ? ids->go : *ids->gnu ? ids->gnu : "no build id";
+}

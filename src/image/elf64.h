@@ -48,4 +48,10 @@ struct elf_ids {
 /* Reads the ids from the PT_NOTEs whose bytes are present; e starts at file offset 0. */
 void elf_build_ids(struct elf_bytes e, struct elf_ids *ret);
 
+/* Whether two files are of one build: by Go's ids where both have one, else by GNU's. */
+bool elf_ids_match(const struct elf_ids *a, const struct elf_ids *b);
+
+/* The ids in words, for a message. */
+const char *elf_ids_text(const struct elf_ids *ids);
+
 #endif

@@ -248,6 +248,13 @@ static bool equals_file(const struct os_file *f, u64 offset, const u8 *page, u64
 	       is_zero(page + in_file, n - in_file);
 }
 
+/* The page with the ELF header, which nobody could write to. strip changes it in the file alone:
+ * it says where the sections are. */
+static bool is_header(const struct vma *v, u64 offset)
+{
+	return v->offset + offset == 0 && v->perm_known && !(v->perm & PERM_W);
+}
+
 static struct err *runs_by_file(struct image *im, const struct vma *v, const struct piece *p)
 {
 	const struct mapped_file *f = &im->files.v[v->file];
@@ -256,8 +263,8 @@ static struct err *runs_by_file(struct image *im, const struct vma *v, const str
 		return add_run(&im->res, p->lo, PAGE_CLEAN);
 	for (u64 done = 0; done < p->bytes; done += im->auxv.page_size) {
 		u64 n = MIN(im->auxv.page_size, p->bytes - done);
-		bool same =
-			equals_file(&f->file, v->offset + done, im->core.data + p->off + done, n);
+		bool same = is_header(v, done) || equals_file(&f->file, v->offset + done,
+							      im->core.data + p->off + done, n);
 
 		TRY(add_run(&im->res, p->lo + done, same ? PAGE_CLEAN : PAGE_DIFFERS));
 	}

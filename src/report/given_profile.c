@@ -21,11 +21,12 @@ static va_t code_at(const struct snapshot *s, u64 offset)
 	return 0;
 }
 
-/* Whether the core has other functions where most of the profile's calls are. */
+/* Whether the core has another function where a call of the profile is: of the same build all are
+ * equal, of another many may be. */
 static bool calls_differ(const struct snapshot *s, const struct pprof_heap *p)
 {
 	va_t code = code_at(s, p->code_offset);
-	size_t differ = 0, known = 0;
+	bool found = false;
 	struct functab t;
 
 	if (!s->gort || !s->gort->modules.v.n ||
@@ -34,12 +35,13 @@ static bool calls_differ(const struct snapshot *s, const struct pprof_heap *p)
 	for (size_t i = 0; i < p->call_count; i++) {
 		const char *name = functab_name(&t, va_plus(code, p->calls[i].at));
 
-		if (strchr(p->calls[i].function, '[')) /* type arguments are written in two ways */
-			continue;
-		known++;
-		differ += !name || strncmp(name, p->calls[i].function, PPROF_NAME_MAX - 1) != 0;
+		/* C has no names here, and type arguments are written in two ways. */
+		found = found || name;
+		if (name && !strchr(p->calls[i].function, '[') &&
+		    strncmp(name, p->calls[i].function, PPROF_NAME_MAX - 1) != 0)
+			return true;
 	}
-	return differ > known / 2;
+	return p->call_count && !found;
 }
 
 /* By build ids where both have one, else by what the functions are called. */

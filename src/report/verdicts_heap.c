@@ -146,8 +146,10 @@ void facts_find_cleared(struct facts *f)
 		bytes = zero_pages(f->s->im, s);
 		if (bits_count(slots.live, 0, slots.n) || slots.rest == REST_UNDECIDED)
 			f->cleared_live += bytes;
+		else if (slots.rest == REST_DEAD)
+			f->cleared_dead += bytes;
 		else
-			f->cleared_rest += bytes;
+			f->cleared_fresh += bytes;
 	}
 }
 
@@ -171,7 +173,8 @@ void judge_garbage(const struct facts *f, struct verdict *v)
 {
 	u64 dead = facts_resident(f, CAT_HEAP_DEAD), fresh = facts_resident(f, CAT_HEAP_FRESH);
 
-	fresh -= MIN(fresh, f->cleared_rest); /* see judge_never_written */
+	dead -= MIN(dead, f->cleared_dead); /* see judge_never_written */
+	fresh -= MIN(fresh, f->cleared_fresh);
 	v->gain = v->bytes = dead + fresh;
 	v->summary =
 		SAY(f, "up to %s may be garbage: %s found dead, %s allocated since the last GC",
@@ -195,7 +198,7 @@ void judge_garbage(const struct facts *f, struct verdict *v)
 /* What is never written is not called garbage besides. */
 void judge_never_written(const struct facts *f, struct verdict *v)
 {
-	v->gain = v->bytes = f->cleared_live + f->cleared_rest;
+	v->gain = v->bytes = f->cleared_live + f->cleared_dead + f->cleared_fresh;
 	v->summary = SAY(f,
 			 "%s of large objects with pointers were cleared by the runtime, never "
 			 "written",

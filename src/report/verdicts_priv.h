@@ -8,8 +8,8 @@ struct facts {
 	const struct snapshot *s;
 	struct doc *d;
 	struct mstats m;
-	u64 total;                      /* resident */
-	u64 cleared_live, cleared_rest; /* see facts_find_cleared */
+	u64 total;                                     /* resident */
+	u64 cleared_live, cleared_dead, cleared_fresh; /* see facts_find_cleared */
 };
 
 /* A rule's function. */
@@ -31,7 +31,7 @@ judge_fn judge_idle_retained, judge_released_resident, judge_fragmentation, judg
 	judge_never_written, judge_in_use_absent, judge_memory_limit;
 
 /* Large objects with pointers that were cleared although new, and never written: bytes in live
- * ones, and in those that judge_garbage would count too. */
+ * ones, and in those that judge_garbage would count too: found dead, allocated since. */
 void facts_find_cleared(struct facts *f);
 
 /* verdicts_other.c */

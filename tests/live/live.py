@@ -39,6 +39,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import checks
 import residency
 import truth
+import twins
 from programs import ENVIRONMENT, PROGRAMS
 
 PROGS = pathlib.Path(__file__).resolve().parent / "progs"
@@ -157,6 +158,12 @@ def go_environment(target):
     }
 
 
+def go_file(target):
+    """The file of the executable that has the Go runtime in it."""
+    exe = executable(target)
+    return exe.with_name("library.so") if target.mode == "c-shared" else exe
+
+
 BUILDING = collections.defaultdict(threading.Lock)
 
 
@@ -265,11 +272,12 @@ class Tool:
         self.path, self.core, self.deadline = path, core, deadline
         self.documents = {}
 
-    def run(self, *arguments, data_bytes=None):
-        """data_bytes: what the kernel lets it have of private memory."""
+    def run(self, *arguments, after=(), data_bytes=None):
+        """Runs spanscope ARGUMENTS CORE AFTER. data_bytes: what the kernel lets it have of private
+        memory."""
         environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
         runner = ["prlimit", f"--data={data_bytes}"] if data_bytes else []
-        return run([*runner, self.path, *arguments, self.core.name],
+        return run([*runner, self.path, *arguments, self.core.name, *after],
                    self.deadline - time.monotonic(), cwd=self.core.parent, env=environment)
 
     def said(self, *arguments):
@@ -277,11 +285,11 @@ class Tool:
         result = self.run(*arguments)
         return result.stdout + result.stderr
 
-    def output(self, *arguments):
-        result = self.run(*arguments)
+    def output(self, *arguments, after=(), statuses=(0,)):
+        result = self.run(*arguments, after=after)
         name = arguments[0] if arguments else "text"
         self.core.with_name(f"{name}.out").write_text(result.stdout)
-        if result.returncode:
+        if result.returncode not in statuses:
             raise Failure(f"{name}: exit status {result.returncode}: {last_line(result.stderr)}")
         return result.stdout
 
@@ -290,9 +298,10 @@ class Tool:
             self.documents[command, *more] = self.run_json(command, *more)
         return self.documents[command, *more]
 
-    def run_json(self, command, *more):
+    def run_json(self, command, *more, after=(), statuses=(0,)):
         try:
-            document = json.loads(self.output(command, *more, "--json"))
+            document = json.loads(self.output(command, *more, "--json", after=after,
+                                              statuses=statuses))
         except json.JSONDecodeError as error:
             raise Failure(f"{command}: stdout is not one JSON document: {error}") from None
         schema = f"spanscope/{command}/1"
@@ -308,14 +317,14 @@ def check_spanscope(tool, target, dump, known):
     """Every problem that the commands show on this core."""
     program = target.program
 
-    def twins():
+    def ledger_twins():
         stats = known if program.frozen else tool.json("memstats")["memstats"]
         return checks.ledger_twins(tool.classes(), stats)
 
     yield from guarded(lambda: checks.memstats(
         tool.json("memstats"), tool.json("verify"), known, program.frozen))
     yield from guarded(lambda: checks.ledger(tool.json("ledger"), dump))
-    yield from guarded(twins)
+    yield from guarded(ledger_twins)
     with_c = target.mode in WITH_C
     if not (with_c and program.c_heap):
         yield from guarded(lambda: checks.coverage(tool.json("ledger"), with_c))
@@ -324,6 +333,8 @@ def check_spanscope(tool, target, dump, known):
         yield from guarded(lambda: program.tables(tool, known, dump))
     yield from guarded(lambda: check_overview(tool))
     yield from guarded(lambda: checks.verify(tool.json("verify")))
+    if program.twins:
+        yield from guarded(lambda: twins.check(tool, go_file(target), program.frozen))
     if dump == "kernel":
         record = tool.core.with_name("process")
         yield from guarded(lambda: residency.check(record, tool.core, tool.json("vmas")))
@@ -402,7 +413,7 @@ def missing(target, dump):
         return "no gcc"
     if dump == "gcore" and not shutil.which("gcore"):
         return "no gcore"
-    return None
+    return twins.missing()
 
 
 def kernel_obstacle():

@@ -3,7 +3,8 @@
 
 A program (progs/verdicts) plants a fault, measures by itself how large it is, and dies. The
 verdict on the fault must be there and have as many bytes, at three sizes; the same program
-without the fault must not show it.
+without the fault must not show it. Where the program can follow the advice, that must give back
+what the verdict says.
 
 Another program (progs/profiled) writes its own heap profile: the table of the overview must begin
 with the same figure, whether it comes from the core or from the profile. See live.py for how
@@ -15,6 +16,8 @@ import re
 import shutil
 import sys
 
+sys.dont_write_bytecode = True
+
 import heap_profile
 import live
 from programs import Program
@@ -22,21 +25,29 @@ from programs import Program
 RELEASES = ["1.19", "1.22", "1.24", "1.27"]
 SCALES = [1, 4, 16]
 TOLERANCE = 0.02
+BOTH = ("kernel", "gcore")
 
 
 @dataclasses.dataclass(frozen=True)
 class Fault:
     """verdict: its id. mib: the size to plant, in MiB, the smallest of three. dumps: those of the
     smallest size; larger ones are left to the kernel. only: the releases that have the fault; in
-    others it must not show. environment, calm: variables of the program and of its control.
+    others it must not show. mends: whether the program can follow the advice, which must give back
+    what the verdict says. environment, calm: variables of the program and of its control.
     check: yields what else is wrong, given the verdict and the truth."""
     verdict: str
     mib: int
     dumps: tuple = ("kernel",)
     only: tuple = tuple(RELEASES)
+    mends: bool = False
     environment: tuple = ()
     calm: tuple = ()
     check: callable = lambda verdict, truth: ()
+
+
+def near(what, bytes_, planted):
+    if abs(bytes_ - planted) > TOLERANCE * planted:
+        yield f"{what} {bytes_}, planted {planted}"
 
 
 def slots_of_64(verdict, truth):
@@ -47,26 +58,29 @@ def slots_of_64(verdict, truth):
 
 
 FAULTS = {
-    "idle": Fault("idle-retained", 16),
-    "released": Fault("released-resident", 16, environment=(("GODEBUG", "madvdontneed=0"),),
+    "idle": Fault("idle-retained", 8, BOTH, mends=True),
+    "released": Fault("released-resident", 8, BOTH, environment=(("GODEBUG", "madvdontneed=0"),),
                       calm=(("GODEBUG", "madvdontneed=1"),)),
-    "sparse": Fault("fragmentation", 16, dumps=("kernel", "gcore"), check=slots_of_64),
-    "garbage": Fault("garbage", 16, dumps=("kernel", "gcore")),
-    "limit": Fault("memory-limit", 16),
-    "stacks": Fault("goroutine-stacks", 12),
-    "ended": Fault("dead-goroutines", 4),
-    "buckets": Fault("profile-buckets", 4),
-    "spans": Fault("old-metadata", 2),
+    "sparse": Fault("fragmentation", 16, BOTH, mends=True, check=slots_of_64),
+    "garbage": Fault("garbage", 8, BOTH, mends=True),
+    "limit": Fault("memory-limit", 8, BOTH),
+    "stacks": Fault("goroutine-stacks", 8, BOTH),
+    "returned": Fault("goroutine-stacks", 8, mends=True),
+    "ended": Fault("dead-goroutines", 4, BOTH),
+    "buckets": Fault("profile-buckets", 4, BOTH),
+    "spans": Fault("old-metadata", 2, BOTH),
     "ballast": Fault("in-use-absent", 64),
-    "cleared": Fault("never-written", 16, only=("1.24",)),
-    "mapped": Fault("anonymous", 16),
+    "cleared": Fault("never-written", 8, only=("1.24",)),
+    "mapped": Fault("anonymous", 8, BOTH),
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class Planted(live.Target):
-    """One program with one fault; scale 0: the control of the smallest."""
+    """One program with one fault; scale 0: the control of the smallest. mend: with the advice
+    followed."""
     scale: int = 1
+    mend: bool = False
 
     @property
     def fault(self):
@@ -76,16 +90,12 @@ class Planted(live.Target):
     def program(self):
         fault = self.fault
         arguments = ("-case", self.name, "-size", str(fault.mib * max(self.scale, 1)))
-        return Program(None, "verdicts", arguments if self.scale else (*arguments, "-control"),
-                       frozen=False, environment=fault.environment if self.scale else fault.calm)
+        arguments += ("-control",) * (not self.scale) + ("-mend",) * self.mend
+        return Program(None, "verdicts", arguments, frozen=False,
+                       environment=fault.environment if self.scale else fault.calm)
 
     def __str__(self):
         return f"{self.release} {self.name} {f'x{self.scale}' if self.scale else 'control'}"
-
-
-def near(what, bytes_, planted):
-    if abs(bytes_ - planted) > TOLERANCE * planted:
-        yield f"{what} {bytes_}, planted {planted}"
 
 
 def check_verdicts(target, overview, known):
@@ -101,6 +111,18 @@ def check_verdicts(target, overview, known):
     else:
         yield from near(fault.verdict, verdict["bytes"], known["planted_bytes"])
         yield from fault.check(verdict, known)
+
+
+def check_gain(target, dump, overview, folder, options):
+    """Follows the advice in another process: it must give back what the verdict says."""
+    other = folder / "mended"
+    other.mkdir()
+    mended = dataclasses.replace(target, mend=True)
+    _, known, _ = live.take(mended, dump, other, options, live.start(mended))
+    shutil.rmtree(other)
+    for verdict in overview["verdicts"]:
+        if verdict["id"] == target.fault.verdict:
+            yield from near(f"{verdict['id']} gives back", verdict["gain"], known["freed_bytes"])
 
 
 # ---- heap profiles
@@ -184,6 +206,8 @@ def run_test(target, dump, folder, options):
         yield from check_profile(target, tool, folder, options)
     else:
         yield from check_verdicts(target, tool.json("overview"), known)
+        if target.fault.mends and target.scale:
+            yield from check_gain(target, dump, tool.json("overview"), folder, options)
     yield from live.check_overview(tool)
 
 

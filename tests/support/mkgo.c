@@ -7,7 +7,7 @@
 #include <string.h>
 
 const struct mkgo_release mkgo_releases[] = {
-#define V(name, minor, first, last) {minor, last},
+#define V(name, minor, first, last, experiment) {minor, last},
 #include "gort/versions.def"
 #undef V
 	{0, 0},
@@ -268,7 +268,7 @@ struct mkgo *mkgo_new(unsigned minor, unsigned patch)
 	AUTO_FREE char *text = xasprintf("go1.%u.%u", minor, patch);
 
 	if (!version_parse(text, &go->rt.version) ||
-	    !layout_from_table(&go->rt.version, go->rt.slots))
+	    !layout_from_table(&go->rt.version, 0, go->rt.slots))
 		fail_msg("%s has no built-in layout", text);
 	go->rt.dialect = dialect_of(&go->rt.version);
 	go->mk = mkcore_new(MKCORE_KERNEL);

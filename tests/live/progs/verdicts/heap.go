@@ -26,6 +26,12 @@ func idle() int {
 	return inMemory()
 }
 
+func freeMemory() int {
+	before := read().HeapReleased
+	debug.FreeOSMemory()
+	return int(read().HeapReleased - before)
+}
+
 // released: pages given back, which with GODEBUG=madvdontneed=0 stay in memory.
 func released() int {
 	hold(*size)
@@ -67,6 +73,19 @@ func sparse() int {
 	return int(before - stats.HeapAlloc)
 }
 
+// copyNodes moves the survivors together: the copies fill the gaps of a few spans.
+func copyNodes() int {
+	before := read().HeapInuse
+	for i, old := range nodes {
+		last = new(node)
+		*last = *old
+		nodes[i] = last
+	}
+	runtime.GC()
+	runtime.GC()
+	return int(before - read().HeapInuse)
+}
+
 var sink []byte
 
 // garbage: objects that died after the last collection.
@@ -85,6 +104,13 @@ func garbage() int {
 		debug.FreeOSMemory()
 	}
 	return int(read().HeapAlloc) - int(before)
+}
+
+func collect() int {
+	before := read().HeapAlloc
+	runtime.GC()
+	runtime.GC()
+	return int(before - read().HeapAlloc)
 }
 
 // limit: the limit is hardly above what the process has.

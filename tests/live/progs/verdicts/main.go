@@ -1,5 +1,6 @@
 // verdicts plants one fault of known size, or with -control the same work without the fault. What
-// it planted it measures by itself, and says so in planted_bytes.
+// it planted it measures by itself, and says so in planted_bytes; with -mend also what the advice
+// on it gives back.
 //
 // Nothing here races: there is one P, the collector runs only when it is called, and the last
 // reading is the last thing that happens.
@@ -28,6 +29,7 @@ var (
 	name    = flag.String("case", "", "what to plant")
 	size    = flag.Int("size", 16, "how much of it, in MiB")
 	control = flag.Bool("control", false, "do the same without the fault")
+	mend    = flag.Bool("mend", false, "follow the advice, and say in freed_bytes what it gave back")
 
 	// Each plants its fault and returns the bytes that it measured.
 	cases = map[string]func() int{
@@ -37,12 +39,21 @@ var (
 		"garbage":  garbage,
 		"limit":    limit,
 		"stacks":   stacks,
+		"returned": stacks,
 		"ended":    ended,
 		"buckets":  buckets,
 		"spans":    spans,
 		"ballast":  ballast,
 		"cleared":  cleared,
 		"mapped":   mapped,
+	}
+
+	// The advice on some of them.
+	remedies = map[string]func() int{
+		"idle":     freeMemory,
+		"sparse":   copyNodes,
+		"garbage":  collect,
+		"returned": shrinkStacks,
 	}
 
 	stats runtime.MemStats
@@ -59,6 +70,9 @@ func main() {
 	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(-1)
 	truth.Note("planted_bytes", plant())
+	if *mend {
+		truth.Note("freed_bytes", remedies[*name]())
+	}
 	truth.Stand()
 }
 

@@ -16,18 +16,35 @@ var (
 	leave = make(chan struct{})
 )
 
-// stacks: goroutines that wait deep down, in stacks of 16 KiB. They start one after the other, so
-// that each takes the smaller stacks that the one before has grown out of.
+// stacks: goroutines that wait deep down, in stacks of 16 KiB, or after they have come back from
+// there. They start one after the other, so that each takes the smaller stacks that the one before
+// has grown out of.
 func stacks() int {
 	before := read().StackInuse
 	for i := 0; i < *size*mib/stackSize; i++ {
 		go func() {
 			var top byte
 			descend(&top)
+			if *name == "returned" && !*control {
+				ready <- struct{}{}
+				<-never
+			}
 		}()
 		<-ready
+		if *name == "returned" && !*control {
+			<-ready
+		}
 	}
 	return int(read().StackInuse) - int(before)
+}
+
+// shrinkStacks collects until no stack gets smaller any more.
+func shrinkStacks() int {
+	before := read().StackInuse
+	for i := 0; i < 5; i++ {
+		runtime.GC()
+	}
+	return int(before - read().StackInuse)
 }
 
 // descend fills the stack but for what a call needs. The address of the caller's variable follows
@@ -42,7 +59,7 @@ func descend(top *byte) byte {
 		return frame[1]
 	}
 	ready <- struct{}{}
-	if !*control { // in the control the next one takes this stack
+	if *name == "stacks" && !*control { // else the next one may have this stack
 		<-never
 	}
 	return frame[1]

@@ -1,0 +1,180 @@
+/* Variables without pointers that settings and pacing leave behind: debug, scavenge; and gcphase,
+ * which is one number among many and is derived from what goes with it. */
+#include "gort/find_priv.h"
+
+#define MAX_SETTING ((u64)1 << 30) /* tracing's period in ns, the largest default */
+#define MAX_LARGE_SETTINGS 6       /* settings that are more than a switch */
+#define MAX_DEFAULTS_CHANGED 1     /* by GODEBUG, of those that are known */
+#define MAX_NS ((u64)1 << 56)      /* two years */
+
+#define RETAINED_PERCENT 95 /* runtime/mgcscavenge.go: 100 - reduceExtraPercent */
+
+/* parsedebugvars (runtime/runtime1.go) sets these before it reads GODEBUG. */
+static const struct {
+	enum rt_field f;
+	u64 value;
+} defaults[] = {
+	{RT_DEBUG_CGOCHECK, 1}, {RT_DEBUG_INVALIDPTR, 1},       {RT_DEBUG_MADVDONTNEED, 1},
+	{RT_DEBUG_ADAPTIVE, 1}, {RT_DEBUG_PROFSTACKDEPTH, 128},
+};
+
+/* Nearly all settings are switches that are off; a few count. How much looks like the defaults; 0
+ * when it is not debug. */
+static u64 rank_debug(const struct finder *f, va_t debug)
+{
+	u64 n = rt_size(f->rt, RT_DEBUG) / 4, zeros = 0, large = 0, fit = 0, v;
+
+	for (u64 i = 0; i < n; i++) {
+		u32 setting;
+		struct err *err = image_read(f->rt->im, debug + 4 * i, &setting, sizeof(setting));
+
+		err_free(err);
+		if (err || setting > MAX_SETTING)
+			return 0;
+		zeros += setting == 0;
+		large += setting > 2;
+	}
+	for (size_t i = 0; i < COUNT_OF(defaults); i++)
+		fit += !rt_has(f->rt, defaults[i].f) ||
+		       (find_field(f, debug, defaults[i].f, &v) && v == defaults[i].value);
+	return large <= MAX_LARGE_SETTINGS && fit + MAX_DEFAULTS_CHANGED >= COUNT_OF(defaults)
+		       ? fit * n + zeros
+		       : 0;
+}
+
+/* Several answers may differ in nothing that is read. */
+static u64 debug_value(const struct finder *f, va_t debug)
+{
+	static const enum rt_field read[] = {RT_DEBUG_MADVDONTNEED, RT_DEBUG_HARDDECOMMIT,
+					     RT_DEBUG_DISABLETHP, RT_DEBUG_GCSTOPTHEWORLD};
+	u64 value = 0, v;
+
+	for (size_t i = 0; i < COUNT_OF(read); i++)
+		value = value << 8 | (find_field(f, debug, read[i], &v) ? v & 0xff : 0);
+	return value;
+}
+
+static struct err *find_debug(struct finder *f)
+{
+	struct find_answer a = {.name = "debug"};
+	struct find_words it = {.f = f, .range = f->first_bss};
+	u64 offset = (u64)f->rt->slots[RT_DEBUG_INVALIDPTR].offset, half = offset / 4 % 2;
+
+	while (find_next_words(&it))
+		for (size_t i = 0; i < it.n; i++) {
+			va_t base = it.va + 8 * i - (offset - 4 * half);
+			u64 rank;
+
+			if (find_half(find_word(&it, i), (unsigned)half) != 1)
+				continue;
+			rank = rank_debug(f, base);
+			if (rank &&
+			    (rank != a.rank || debug_value(f, a.va) != debug_value(f, base)))
+				find_take(&a, base, rank);
+		}
+	return find_settle(f, RT_G_DEBUG, &a, false);
+}
+
+/* What bounds the scavenger's goals. */
+struct pacing {
+	u64 limit; /* GOMEMLIMIT */
+	u64 heap;  /* all that was ever mapped for the heap: more cannot be kept */
+};
+
+static bool read_pacing(const struct finder *f, struct pacing *ret)
+{
+	va_t gcc = f->rt->globals[RT_G_GC_CONTROLLER];
+	u64 in_use, free, released;
+
+	if (!find_field(f, gcc, RT_GCC_MEMORY_LIMIT, &ret->limit) ||
+	    !find_field(f, gcc, RT_GCC_HEAP_IN_USE, &in_use) ||
+	    !find_field(f, gcc, RT_GCC_HEAP_FREE, &free) ||
+	    !find_field(f, gcc, RT_GCC_HEAP_RELEASED, &released))
+		return false;
+	ret->heap = in_use + free + released;
+	return true;
+}
+
+/* gcPaceScavenger: each goal is none (all ones) or what it computes. */
+static bool goals_fit(const struct finder *f, const struct pacing *p, u64 percent_goal,
+		      u64 limit_goal)
+{
+	u64 kept = (u64)((double)p->limit * (RETAINED_PERCENT / 100.0));
+
+	return (percent_goal == UINT64_MAX || (percent_goal && percent_goal <= p->heap &&
+					       percent_goal % f->rt->im->auxv.page_size == 0)) &&
+	       (limit_goal == UINT64_MAX || limit_goal == kept);
+}
+
+static bool is_scavenge(const struct finder *f, va_t scavenge, const struct pacing *pacing)
+{
+	static const enum rt_field times[] = {RT_SCAVENGE_ASSIST, RT_SCAVENGE_BACKGROUND};
+	u64 percent_goal, limit_goal, ns;
+
+	if (!find_field(f, scavenge, RT_SCAVENGE_PERCENT_GOAL, &percent_goal) ||
+	    !find_field(f, scavenge, RT_SCAVENGE_LIMIT_GOAL, &limit_goal) ||
+	    !goals_fit(f, pacing, percent_goal, limit_goal))
+		return false;
+	for (size_t i = 0; i < COUNT_OF(times); i++)
+		if (rt_has(f->rt, times[i]) &&
+		    (!find_field(f, scavenge, times[i], &ns) || ns >= MAX_NS))
+			return false;
+	return true;
+}
+
+static bool same_goals(const struct finder *f, va_t a, va_t b)
+{
+	u64 x[2], y[2];
+
+	return find_field(f, a, RT_SCAVENGE_PERCENT_GOAL, &x[0]) &&
+	       find_field(f, b, RT_SCAVENGE_PERCENT_GOAL, &y[0]) && x[0] == y[0] &&
+	       find_field(f, a, RT_SCAVENGE_LIMIT_GOAL, &x[1]) &&
+	       find_field(f, b, RT_SCAVENGE_LIMIT_GOAL, &y[1]) && x[1] == y[1];
+}
+
+/* Anchored at the goal of the limit, which is never 0 once there was pacing. */
+static struct err *find_scavenge(struct finder *f)
+{
+	struct find_answer a = {.name = "scavenge"};
+	struct find_words it = {.f = f, .range = f->first_bss};
+	u64 distance = (u64)f->rt->slots[RT_SCAVENGE_LIMIT_GOAL].offset;
+	struct pacing pacing;
+
+	if (!read_pacing(f, &pacing))
+		return err_fault();
+	while (find_next_words(&it))
+		for (size_t i = 0; i < it.n; i++) {
+			va_t base = it.va + 8 * i - distance;
+
+			if (find_word(&it, i) >= pacing.limit / 2 &&
+			    is_scavenge(f, base, &pacing) && (!a.va || !same_goals(f, a.va, base)))
+				find_take(&a, base, 0);
+		}
+	return find_settle(f, RT_G_SCAVENGE, &a, false);
+}
+
+/* gcController.triggered is set when a GC begins and reset when all is marked
+ * (gcControllerState.startCycle, resetLive). */
+static struct err *derive_phase(struct finder *f)
+{
+	u64 triggered;
+
+	if (!find_field(f, f->rt->globals[RT_G_GC_CONTROLLER], RT_GCC_TRIGGERED, &triggered))
+		return err_fault();
+	f->rt->gcphase = triggered == UINT64_MAX ? GC_OFF : GC_MARK;
+	return NULL;
+}
+
+/* What has no figure hanging on it may be missing, and is said to be. */
+static void survive(struct finder *f, struct err *err)
+{
+	if (err)
+		diag_err(f->rt->d, DIAG_STRUCTURE, err);
+}
+
+struct err *find_settings(struct finder *f)
+{
+	survive(f, find_debug(f));
+	survive(f, find_scavenge(f));
+	return derive_phase(f);
+}
