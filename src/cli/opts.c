@@ -170,6 +170,9 @@ static struct err *set_option(struct opts *o, enum option_id id, const char *arg
 	case OPTION_TOP:
 		TRY(parse_number("--top", arg, UINT32_MAX, &o->top));
 		return o->top ? NULL : err_new(ERR_USAGE, "--top 0 leaves nothing to show");
+	case OPTION_ZERO:
+		o->test_zero = true;
+		return NULL;
 	case OPTION_BYTES:
 		o->exact_bytes = true;
 		return NULL;
@@ -372,7 +375,7 @@ struct err *opts_print_help(const struct command *command, FILE *f)
 		      "snapshot.\n\nCommands:\n",
 		      f);
 		for (size_t i = 0; i < COUNT_OF(commands); i++)
-			fprintf(f, "  %-10s %s\n", commands[i].name, commands[i].summary);
+			fprintf(f, "  %-11s %s\n", commands[i].name, commands[i].summary);
 	}
 	print_options(command, f);
 	fputs("\nExit status: 0 done; 1 a check fired; 2 wrong usage; 3 nothing could be "

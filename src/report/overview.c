@@ -249,7 +249,7 @@ static void add_classes(struct doc *d, const struct ledger *l)
 		size_t row;
 
 		v[0] = doc_string(category_id(order[i]));
-		report_sizes(&c, v + 1);
+		report_sizes(l, &c, v + 1);
 		v[9] = doc_string(evidence_name(c.evidence));
 		v[10] = doc_string(category_meaning(order[i]));
 		row = doc_add_row(t, v, COUNT_OF(v));
