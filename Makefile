@@ -56,7 +56,7 @@ endif
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all test unit golden golden-update live torture fuzz fuzz-replay layouts layouts-check lint format install deb clean help
+.PHONY: all test unit golden golden-update live torture failpoints fuzz fuzz-replay layouts layouts-check lint format install deb clean help
 
 all: $(BUILD)/spanscope
 
@@ -92,6 +92,11 @@ $(BUILD)/tests/%: $(BUILD)/tests/unit/%.o $(SUPPORT_OBJECTS) $(BUILD)/libspansco
 $(BUILD)/tests/exitwatch: tests/live/exitwatch.c | build/.gitignore
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(CPPFLAGS) $(filter-out -fsanitize=%,$(ALL_CFLAGS)) $(LDFLAGS) -o $@ $<
+
+# For the program as it is shipped: sanitizers have a malloc of their own.
+$(BUILD)/tests/failmalloc.so: tests/failmalloc.c | build/.gitignore
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -fPIC -shared -o $@ $<
 
 # main() of the program as a function, so that it can be called thousands of times.
 $(BUILD)/tests/torture/cli_main.o: src/cli/main.c | build/.gitignore
@@ -136,6 +141,10 @@ live: $(BUILD)/spanscope $(BUILD)/tests/exitwatch ## live Go programs, every rel
 torture: $(BUILD)/torture ## damage the shipped cores 100,000 times (best with MODE=asan)
 	$(Q)scripts/unpack-testdata build/testdata
 	$(Q)$(BUILD)/torture --jobs $$(nproc) $(TORTURE_ARGS) build/testdata
+
+failpoints: $(BUILD)/spanscope $(BUILD)/tests/failmalloc.so ## too little memory, at every point
+	$(Q)scripts/unpack-testdata build/testdata
+	$(Q)tests/failpoints $^ build/testdata/fragmented-go1.26/core
 
 fuzz: $(FUZZ_TARGETS:%=$(BUILD)/fuzz-%) ## fuzz targets, with MODE=fuzz; FUZZ_SECONDS=N runs each
 	$(Q)scripts/unpack-testdata build/testdata

@@ -10,6 +10,16 @@ struct arena_block {
 	_Alignas(16) u8 bytes[];
 };
 
+/* The names and rows of a large core are many blocks: all but the first, which always is there,
+ * count for the budget. */
+static void charge(size_t bytes)
+{
+	struct err *err = mem_charge(bytes);
+
+	if (err)
+		mem_die();
+}
+
 void *arena_alloc(struct arena *a, size_t size)
 {
 	struct arena_block *block = a->head;
@@ -18,6 +28,8 @@ void *arena_alloc(struct arena *a, size_t size)
 	if (!block || need > a->left) {
 		size_t bytes = MAX(need, ARENA_BLOCK_BYTES);
 
+		if (block)
+			charge(sizeof(*block) + bytes);
 		block = xcalloc(1, sizeof(*block) + bytes);
 		block->next = a->head;
 		block->size = bytes;
@@ -59,6 +71,8 @@ void arena_fini(struct arena *a)
 	while (a->head) {
 		struct arena_block *next = a->head->next;
 
+		if (next)
+			mem_discharge(sizeof(*a->head) + a->head->size);
 		free(a->head);
 		a->head = next;
 	}

@@ -1,4 +1,5 @@
-/* Bump allocator for the small things of one stage: no single frees, all dropped together. */
+/* Bump allocator for the small things of one stage: no single frees, all dropped together. What
+ * goes beyond a first block is charged; over --max-memory the program ends. */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 

@@ -4,40 +4,10 @@
 
 #include <jansson.h>
 
-/* A tree of JSON can be larger than all that it is made of: it counts for the budget too. Each
- * block begins with its size. */
-#define HEADER_BYTES ((size_t)16)
-
-static void *charged_alloc(size_t n)
-{
-	struct err *err = n < SIZE_MAX - HEADER_BYTES ? mem_charge(n + HEADER_BYTES) : err_fault();
-	u8 *block = err ? NULL : malloc(n + HEADER_BYTES);
-
-	if (!block) {
-		if (!err)
-			mem_discharge(n + HEADER_BYTES);
-		err_free(err);
-		return NULL;
-	}
-	memcpy(block, &n, sizeof(n));
-	return block + HEADER_BYTES;
-}
-
-static void charged_free(void *p)
-{
-	u8 *block = p ? (u8 *)p - HEADER_BYTES : NULL;
-	size_t n;
-
-	if (!block)
-		return;
-	memcpy(&n, block, sizeof(n));
-	mem_discharge(n + HEADER_BYTES);
-	free(block);
-}
-
+/* A tree of JSON can be larger than all that it is made of: it counts for the budget too. */
 __attribute__((constructor)) static void charge_library(void)
 {
-	json_set_alloc_funcs(charged_alloc, charged_free);
+	json_set_alloc_funcs(mem_charged_alloc, mem_charged_free);
 }
 
 static struct json *wrap(json_t *v)

@@ -5,6 +5,8 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#define HEADER_BYTES ((size_t)16) /* before a charged block: its size */
+
 static _Atomic u64 used_bytes, peak_bytes;
 static u64 limit_bytes;
 
@@ -98,6 +100,33 @@ void mem_discharge(u64 bytes)
 	atomic_fetch_sub(&used_bytes, bytes);
 }
 
+void *mem_charged_alloc(size_t n)
+{
+	struct err *err = n < SIZE_MAX - HEADER_BYTES ? mem_charge(n + HEADER_BYTES) : err_fault();
+	u8 *block = err ? NULL : malloc(n + HEADER_BYTES);
+
+	if (!block) {
+		if (!err)
+			mem_discharge(n + HEADER_BYTES);
+		err_free(err);
+		return NULL;
+	}
+	memcpy(block, &n, sizeof(n));
+	return block + HEADER_BYTES;
+}
+
+void mem_charged_free(void *p)
+{
+	u8 *block = p ? (u8 *)p - HEADER_BYTES : NULL;
+	size_t n;
+
+	if (!block)
+		return;
+	memcpy(&n, block, sizeof(n));
+	mem_discharge(n + HEADER_BYTES);
+	free(block);
+}
+
 struct err *mem_grow(void **block, size_t *cap, size_t size, size_t need)
 {
 	size_t want = MAX(need, *cap + *cap / 2);
@@ -109,7 +138,7 @@ struct err *mem_grow(void **block, size_t *cap, size_t size, size_t need)
 	if (__builtin_mul_overflow(want, size, &bytes))
 		return err_new(ERR_LIMIT, "a table of %zu entries is too large", need);
 	TRY(mem_charge(bytes - *cap * size));
-	grown = realloc(*block, bytes);
+	grown = mem_try_realloc(*block, bytes);
 	if (!grown) {
 		mem_discharge(bytes - *cap * size);
 		return err_new(ERR_LIMIT, "no memory for a table of %zu entries", need);
@@ -131,7 +160,7 @@ void mem_shrink(void **block, size_t *cap, size_t size, size_t need)
 
 	if (need >= *cap || need == 0)
 		return;
-	smaller = realloc(*block, need * size);
+	smaller = mem_try_realloc(*block, need * size);
 	if (!smaller)
 		return;
 	mem_discharge((u64)(*cap - need) * size);

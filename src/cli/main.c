@@ -81,9 +81,9 @@ static struct err *write_result(const struct doc *d, const struct opts *o)
 	if (!f)
 		return err_os("%s cannot be written", name);
 	err = render(d, o, f);
-	if (finish(f) != 0)
-		err = err ? err : err_os("%s cannot be written", name);
-	return err;
+	if (finish(f) != 0 && !err)
+		err = err_os("the result cannot be written");
+	return err && err->code == ERR_OS ? err_wrap(err, "%s", name) : err;
 }
 
 /* A check that could not run weighs more than one that does not hold, and that more than other
@@ -144,8 +144,8 @@ static enum exit_status print_info(const struct opts *o, bool one_command)
 				     : opts_print_help(one_command ? o->command : NULL, stdout);
 
 	if (!err && fflush(stdout) != 0)
-		err = err_os("standard output cannot be written");
-	return err ? fail(err) : EXIT_DONE;
+		err = err_os("the result cannot be written");
+	return err ? fail(err_wrap(err, "standard output")) : EXIT_DONE;
 }
 
 int main(int argc, char **argv)

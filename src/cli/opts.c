@@ -372,7 +372,7 @@ struct err *opts_print_help(const struct command *command, FILE *f)
 		      "snapshot.\n\nCommands:\n",
 		      f);
 		for (size_t i = 0; i < COUNT_OF(commands); i++)
-			fprintf(f, "  %-10s %s\n", commands[i].name, commands[i].summary);
+			fprintf(f, "  %-11s %s\n", commands[i].name, commands[i].summary);
 	}
 	print_options(command, f);
 	fputs("\nExit status: 0 done; 1 a check fired; 2 wrong usage; 3 nothing could be "

@@ -5,7 +5,8 @@
 #include <string.h>
 
 #define MAX_TABLE_BYTES ((u64)1 << 32)
-#define ENTRY_BYTES 8 /* two 32-bit offsets, since 1.18 */
+#define MAX_NAME_BYTES ((u64)16 << 10) /* the runtime's are short; each frame is looked up */
+#define ENTRY_BYTES 8                  /* two 32-bit offsets, since 1.18 */
 
 /* The bytes of one of the module's tables, in place; the linker put it into read-only data. */
 static const u8 *table(const struct rt *rt, va_t module, enum rt_field f, u64 elem, u64 *n)
@@ -75,7 +76,8 @@ const char *functab_name(const struct functab *t, va_t pc)
 	if (func + 4 > t->func_bytes)
 		return NULL;
 	name = get_u32(t->funcs + func);
-	if (name >= t->name_bytes || !memchr(t->names + name, '\0', t->name_bytes - name))
+	if (name >= t->name_bytes ||
+	    !memchr(t->names + name, '\0', MIN(t->name_bytes - name, MAX_NAME_BYTES)))
 		return NULL;
 	return (const char *)t->names + name;
 }

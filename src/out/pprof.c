@@ -2,12 +2,14 @@
 
 #include "base/bits.h"
 #include "base/flate.h"
+#include "base/mem.h"
 #include "base/os.h"
 #include <profile.pb-c.h>
 
 #include <string.h>
 
 #define MAX_PROFILE_BYTES ((size_t)1 << 30)
+#define MAX_LOCATIONS ((size_t)4096)
 
 /* A name of the profile's string table; NULL for an index out of it. */
 static const ProtobufCBinaryData *name_at(const Pprof__Profile *p, i64 index)
@@ -83,22 +85,44 @@ static void read_mapping(const Pprof__Profile *p, struct pprof_heap *ret)
 	if (id && id->len < sizeof(ret->build_id))
 		copy_name(id, ret->build_id, sizeof(ret->build_id));
 	ret->code_offset = m->file_offset;
-	for (size_t i = 0; i < p->n_location && ret->call_count < PPROF_CALLS; i++)
+	/* Each is looked up among all functions: where many have no name there is an end, too. */
+	for (size_t i = 0; i < MIN(p->n_location, MAX_LOCATIONS) && ret->call_count < PPROF_CALLS;
+	     i++)
 		if (p->location[i]->mapping_id == m->id)
 			add_call(p, p->location[i], m->memory_start, ret);
 }
 
+static void *allocate(void *refused, size_t n)
+{
+	void *p = mem_charged_alloc(n);
+
+	*(bool *)refused |= !p;
+	return p;
+}
+
+static void release(void *refused, void *p)
+{
+	(void)refused;
+	mem_charged_free(p);
+}
+
 static struct err *decode(const u8 *data, size_t n, struct pprof_heap *ret)
 {
-	Pprof__Profile *p = pprof__profile__unpack(NULL, n, data);
+	bool refused = false;
+	ProtobufCAllocator allocator = {allocate, release, &refused};
+	Pprof__Profile *p = pprof__profile__unpack(&allocator, n, data);
 	struct err *err;
 
+	if (refused && p)
+		pprof__profile__free_unpacked(p, &allocator);
+	if (refused)
+		return err_new(ERR_LIMIT, "more memory is needed; raise --max-memory");
 	if (!p)
 		return err_new(ERR_FORMAT, "not a pprof profile");
 	*ret = (struct pprof_heap){.time_ns = p->time_nanos};
 	read_mapping(p, ret);
 	err = sum_inuse(p, &ret->inuse_bytes);
-	pprof__profile__free_unpacked(p, NULL);
+	pprof__profile__free_unpacked(p, &allocator);
 	return err;
 }
 

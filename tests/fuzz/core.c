@@ -1,5 +1,5 @@
 /* Any bytes as a core: headers, notes, mappings, residency, ledger; the last byte may ask for a
- * report. */
+ * report, and for the executable of a shipped core. */
 #include "fuzz/fuzz.h"
 
 #include "base/mem.h"
@@ -46,12 +46,23 @@ static void report(struct session *s, unsigned which, FILE *out)
 	doc_fini(&doc);
 }
 
-static struct err *read_core(struct session *s, const char *path)
+static const char *executable(void)
 {
-	const struct binary_options none = {.none = true};
+	static char *path;
+	const char *folder = getenv("SPANSCOPE_TESTDATA");
+
+	if (!path)
+		path = xasprintf("%s/quiet-go1.19/quiet", folder ? folder : "build/testdata");
+	return path;
+}
+
+static struct err *read_core(struct session *s, const char *path, bool with_exe)
+{
+	const struct binary_options o = {.none = !with_exe,
+					 .given = with_exe ? executable() : NULL};
 
 	TRY(image_open(&s->image, path, &s->diags));
-	TRY(binary_find(&s->binary, &s->image, &none, &s->diags));
+	TRY(binary_find(&s->binary, &s->image, &o, &s->diags));
 	TRY(residency_build(&s->image, &s->diags));
 	return session_build_ledger(s);
 }
@@ -73,7 +84,7 @@ void fuzz_one(const u8 *data, size_t n)
 	}
 	s = xcalloc(1, sizeof(*s));
 	mem_set_limit(BUDGET_BYTES);
-	err = read_core(s, file.path);
+	err = read_core(s, file.path, data[n - 1] % 128 >= 64);
 	assert_always(!err || err->code != ERR_BUG);
 	if (!err && data[n - 1] >= 128)
 		report(s, data[n - 1], out);

@@ -272,10 +272,12 @@ class Tool:
         self.path, self.core, self.deadline = path, core, deadline
         self.documents = {}
 
-    def run(self, *arguments, after=()):
-        """Runs spanscope ARGUMENTS CORE AFTER."""
+    def run(self, *arguments, after=(), data_bytes=None):
+        """Runs spanscope ARGUMENTS CORE AFTER. data_bytes: what the kernel lets it have of private
+        memory."""
         environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
-        return run([self.path, *arguments, self.core.name, *after],
+        runner = ["prlimit", f"--data={data_bytes}"] if data_bytes else []
+        return run([*runner, self.path, *arguments, self.core.name, *after],
                    self.deadline - time.monotonic(), cwd=self.core.parent, env=environment)
 
     def said(self, *arguments):

@@ -224,6 +224,24 @@ def private(tool, truth, dump):
                 yield f"{' '.join(arguments)} says {secret}"
 
 
+def limits(tool, truth, dump):
+    """Where --max-memory is too little that is one line and status 3. A tenth more is never taken,
+    and 4 MiB for the variables of libraries: with the kernel's own limit there nothing changes."""
+    for arguments in variants.every(tool.path):
+        for mib in (2, 5, 8, 16, 64):
+            command = [*arguments, "--max-memory", f"{mib}M"]
+            free = tool.run(*command)
+            bound = tool.run(*command, data_bytes=mib * MIB * 11 // 10 + 4 * MIB)
+            lines = free.stderr.splitlines()
+            refused = (free.returncode == 3 and len(lines) == 1
+                       and lines[0].endswith("; raise --max-memory"))
+            if not refused and (mib == 2 or free.returncode or lines):
+                yield f"{' '.join(command)}: status {free.returncode}, {free.stderr}"
+            if (free.returncode, free.stdout, free.stderr) != (
+                    bound.returncode, bound.stdout, bound.stderr):
+                yield f"{' '.join(command)} takes more"
+
+
 def split_program(moment):
     return Program(quiet, "split", ("-moment", moment), modes=("static", "greentea", "nogreentea"),
                    tables=functools.partial(split, moment), twins=moment == "marking")
@@ -237,6 +255,8 @@ PROGRAMS = {
     "released": Program(released, "idle", ("-release",)),
     "ballast": Program(ballast, "ballast"),
     "pages": Program(quiet, "pages", tables=pages),
+    "limits": Program(quiet, "manyspans", ("-blocks", "100000"), dumps=("kernel",), tables=limits,
+                      without=("1.21", "1.22", "1.23", "1.24", "1.25", "1.26")),
     "deepstacks": Program(deepstacks, "deepstacks"),
     "deepparked": Program(deepparked, "deepstacks", ("-park",)),
     "busy": Program(busy, "busy", twins=True, modes=("static", "pie", "cgo"), frozen=False),

@@ -222,6 +222,7 @@ static struct err *read_runtime(const struct shipped *s, struct session *now)
 		err = gort_open_layout(&now->gort, &now->image, &v, s->base.gort.rt.globals,
 				       &now->diags);
 	now->has_gort = !err;
+	now->gort.rt.bin = &now->binary; /* for the names of functions */
 	if (!err || err->code == ERR_LIMIT || err->code == ERR_BUG)
 		return err;
 	diag_err(&now->diags, DIAG_RUNTIME, err);

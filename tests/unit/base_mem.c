@@ -165,6 +165,44 @@ static void test_arena(void **state)
 	arena_fini(&a);
 }
 
+/* All blocks but the first are charged, and given back. */
+static void test_arena_is_charged(void **state)
+{
+	const u64 before = mem_used();
+	struct arena a = {0};
+
+	(void)state;
+	arena_alloc(&a, 1000);
+	arena_alloc(&a, 60000);
+	assert_int_equal(mem_used(), before);
+	arena_alloc(&a, 60000);
+	assert_in_range(mem_used(), before + 60000, before + 70000);
+	arena_alloc(&a, 1 << 20);
+	assert_in_range(mem_used(), before + 60000 + (1 << 20), before + 71000 + (1 << 20));
+	arena_fini(&a);
+	assert_int_equal(mem_used(), before);
+}
+
+/* Blocks for libraries: charged, and refused over the budget. */
+static void test_charged_alloc(void **state)
+{
+	const u64 before = mem_used();
+	u8 *p = mem_charged_alloc(1000), *q = mem_charged_alloc(0);
+
+	(void)state;
+	assert_true(p && q && (uintptr_t)p % 16 == 0);
+	memset(p, 1, 1000);
+	assert_in_range(mem_used(), before + 1000, before + 1100);
+	mem_set_limit(mem_used() + 1000);
+	assert_null(mem_charged_alloc(1000));
+	assert_null(mem_charged_alloc(SIZE_MAX - 8));
+	mem_set_limit(0);
+	mem_charged_free(p);
+	mem_charged_free(q);
+	mem_charged_free(NULL);
+	assert_int_equal(mem_used(), before);
+}
+
 static void test_arena_strings(void **state)
 {
 	struct arena a = {0};
@@ -197,4 +235,5 @@ static void test_small(void **state)
 
 TEST_MAIN(TEST(test_charge), TEST(test_no_limit), TEST(test_limit_is_named), TEST(test_grow),
 	  TEST(test_grow_fails), TEST(test_array), TEST(test_array_over_budget), TEST(test_arena),
-	  TEST(test_arena_strings), TEST(test_small))
+	  TEST(test_arena_is_charged), TEST(test_charged_alloc), TEST(test_arena_strings),
+	  TEST(test_small))
