@@ -170,6 +170,9 @@ static struct err *set_option(struct opts *o, enum option_id id, const char *arg
 	case OPTION_TOP:
 		TRY(parse_number("--top", arg, UINT32_MAX, &o->top));
 		return o->top ? NULL : err_new(ERR_USAGE, "--top 0 leaves nothing to show");
+	case OPTION_ZERO:
+		o->test_zero = true;
+		return NULL;
 	case OPTION_BYTES:
 		o->exact_bytes = true;
 		return NULL;

@@ -31,6 +31,7 @@ struct opts {
 	struct binary_options binary;
 	struct report_options report;
 	enum format format;
+	bool test_zero; /* read all resident pages */
 	bool exact_bytes, strict, help, version;
 	const char *output; /* NULL: stdout */
 	const char *sort;   /* the table's column; NULL: its own order */

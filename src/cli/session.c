@@ -75,6 +75,7 @@ struct err *session_open(struct session *s, const struct opts *o)
 	TRY(open_heap(s));
 	if ((o->command->needs & NEED_LEDGER) != NEED_LEDGER)
 		return NULL;
+	s->image.res.test_zero = o->test_zero;
 	TRY(build_residency(s));
 	return session_build_ledger(s);
 }

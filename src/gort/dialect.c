@@ -20,6 +20,11 @@ bool dialect_is_between(const struct go_version *v, unsigned minor, unsigned fir
 	return v->minor == minor && v->patch >= first && v->patch <= last;
 }
 
+bool dialect_is_beyond(const struct go_version *v, unsigned minor)
+{
+	return minor == NEWEST_MINOR && v->minor > minor;
+}
+
 const char *dialect_supported_text(void)
 {
 	return "1.19 and 1.21 to 1.27";

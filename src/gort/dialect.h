@@ -48,6 +48,9 @@ enum release_support dialect_support(const struct go_version *v);
 /* Whether a release is 1.minor.first to 1.minor.last. */
 bool dialect_is_between(const struct go_version *v, unsigned minor, unsigned first, unsigned last);
 
+/* Whether a release came after all that are read, of which 1.minor is the newest. */
+bool dialect_is_beyond(const struct go_version *v, unsigned minor);
+
 /* "1.19 and 1.21 to 1.27", for messages. */
 const char *dialect_supported_text(void);
 

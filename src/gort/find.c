@@ -117,34 +117,6 @@ const struct range *find_chunk(const struct finder *f, va_t va)
 	return lo < f->chunks.n && f->chunks.v[lo].lo <= va ? &f->chunks.v[lo] : NULL;
 }
 
-/* What mheap_ points to is its own. */
-struct err *find_pointers(struct finder *f)
-{
-	va_t mheap = f->rt->globals[RT_G_MHEAP], mheap_end = mheap + rt_size(f->rt, RT_MHEAP);
-	const struct image *im = f->rt->im;
-	struct find_words it = {.f = f};
-	va_t lo, hi;
-
-	if (!im->segs.n)
-		return NULL;
-	lo = im->segs.v[0].lo;
-	hi = im->segs.v[im->segs.n - 1].hi;
-	while (find_next_words(&it))
-		for (size_t i = 0; i < it.n; i++) {
-			u64 v = find_word(&it, i);
-			const struct segment *seg;
-
-			if (v < lo || v >= hi || v % 8 != 0 ||
-			    (it.va + 8 * i >= mheap && it.va + 8 * i < mheap_end))
-				continue;
-			seg = image_segment(im, v);
-			if (seg && v - seg->lo < seg->file_bytes)
-				TRY(array_push(&f->pointers,
-					       (struct find_pointer){it.va + 8 * i, v}));
-		}
-	return NULL;
-}
-
 static struct err *find_all(struct finder *f)
 {
 	TRY(find_module(f));
@@ -155,7 +127,8 @@ static struct err *find_all(struct finder *f)
 	TRY(find_span_lists(f));
 	TRY(find_persistent(f));
 	TRY(find_buckets(f));
-	return find_callbacks(f);
+	TRY(find_callbacks(f));
+	return find_profile(f);
 }
 
 struct err *find_globals(struct rt *rt)
@@ -163,7 +136,10 @@ struct err *find_globals(struct rt *rt)
 	struct finder f = {.rt = rt};
 	struct err *err = find_all(&f);
 
-	array_free(&f.pointers);
+	array_free(&f.slices);
+	array_free(&f.machines);
+	array_free(&f.crash_stacks);
+	array_free(&f.outside);
 	array_free(&f.chunks);
 	array_free(&f.ps);
 	array_free(&f.ms);

@@ -15,8 +15,9 @@
 #include "gort/rt.h"
 
 /* Fills rt->globals; image, version and slots must be set. A list that nobody could be found to
- * hang anything on is empty: its global stays 0, as does gcphase, whose value is derived instead
- * (rt->gcphase). ERR_FORMAT says what was not found, or found twice. */
+ * hang anything on is empty: its global stays 0, as do gcphase and what the heap profile needs,
+ * whose values are derived instead (rt->gcphase, rt->profile). ERR_FORMAT says what was not found,
+ * or found twice. */
 struct err *find_globals(struct rt *rt) ERR_RESULT;
 
 /* ERR_FORMAT when several Go runtimes are in the process, each with a heap of its own: a Go program

@@ -158,8 +158,8 @@ static void find_work_by_queue(struct finder *f, struct find_answer *a)
 
 	if (!rt_has(rt, RT_WORK_SPAN_SPMCS) || !rt_has(rt, RT_SPAN_SPMC_RING))
 		return;
-	for (size_t i = 0; i < f->pointers.n; i++) {
-		struct find_pointer p = f->pointers.v[i];
+	for (size_t i = 0; i < f->outside.n; i++) {
+		struct find_pointer p = f->outside.v[i];
 		va_t work = p.at - (u64)rt->slots[RT_WORK_SPAN_SPMCS].offset, ring;
 		u64 cap;
 
@@ -258,9 +258,9 @@ static struct err *find_gcbits(struct finder *f)
 	static const enum rt_field heads[] = {RT_GCBITS_ARENAS_NEXT, RT_GCBITS_ARENAS_CURRENT};
 	struct find_answer a = {.name = "gcBitsArenas"};
 
-	for (size_t i = 0; i < f->pointers.n; i++)
+	for (size_t i = 0; i < f->outside.n; i++)
 		for (size_t j = 0; j < COUNT_OF(heads); j++) {
-			struct find_pointer p = f->pointers.v[i];
+			struct find_pointer p = f->outside.v[i];
 			va_t base = p.at - (u64)f->rt->slots[heads[j]].offset;
 			u64 rank = p.to % 4096 == 0 ? rank_arenas(f, base) : 0;
 

@@ -64,8 +64,8 @@ struct err *find_persistent(struct finder *f)
 
 	if (!find_field(f, spanalloc, RT_FIXALLOC_CHUNK, &mspans))
 		return err_fault();
-	for (size_t i = 0; i < f->pointers.n; i++) {
-		struct find_pointer p = f->pointers.v[i];
+	for (size_t i = 0; i < f->outside.n; i++) {
+		struct find_pointer p = f->outside.v[i];
 		bool has;
 		u64 n = p.to % 4096 == 0 && p.to != head ? count_chunks(f, p.to, mspans, &has) : 0;
 
@@ -102,8 +102,8 @@ static struct err *find_bucket_list(struct finder *f, enum rt_global g, const ch
 	struct find_answer a = {.name = name};
 	va_t head = 0;
 
-	for (size_t i = 0; i < f->pointers.n; i++) {
-		struct find_pointer p = f->pointers.v[i];
+	for (size_t i = 0; i < f->outside.n; i++) {
+		struct find_pointer p = f->outside.v[i];
 		u64 n = p.to != head && find_chunk(f, p.to) ? count_buckets(f, p.to, type) : 0;
 
 		if (!n)
@@ -142,8 +142,8 @@ static struct err *find_buckhash(struct finder *f)
 	for (size_t i = 0; i < COUNT_OF(lists) && !bucket; i++)
 		if (f->rt->globals[lists[i]])
 			(void)image_u64(f->rt->im, f->rt->globals[lists[i]], &bucket);
-	for (size_t i = 0; i < f->pointers.n && bucket; i++) {
-		struct find_pointer p = f->pointers.v[i];
+	for (size_t i = 0; i < f->outside.n && bucket; i++) {
+		struct find_pointer p = f->outside.v[i];
 
 		if (p.to % 4096 == 0 && find_dumped(f, p.to, GO_BUCKHASH_BYTES) &&
 		    has_bucket(f, p.to, bucket))
@@ -225,8 +225,8 @@ static struct err *find_allfin(struct finder *f)
 	struct find_answer a = {.name = "allfin"};
 	va_t head = 0;
 
-	for (size_t i = 0; i < f->pointers.n; i++) {
-		struct find_pointer p = f->pointers.v[i];
+	for (size_t i = 0; i < f->outside.n; i++) {
+		struct find_pointer p = f->outside.v[i];
 		u64 n = p.to != head && find_chunk(f, p.to) ? count_finblocks(f, p.to) : 0;
 
 		if (!n)
@@ -298,8 +298,8 @@ static struct err *find_cleanups(struct finder *f)
 	struct find_answer a = {.name = "gcCleanups"};
 	const struct rt *rt = f->rt;
 
-	for (size_t i = 0; i < f->pointers.n && rt_has(rt, RT_CLEANUPS_ALL); i++) {
-		struct find_pointer p = f->pointers.v[i];
+	for (size_t i = 0; i < f->outside.n && rt_has(rt, RT_CLEANUPS_ALL); i++) {
+		struct find_pointer p = f->outside.v[i];
 		va_t base = p.at - (u64)rt->slots[RT_CLEANUPS_ALL].offset;
 		u64 n = find_chunk(f, p.to) ? count_cleanup_blocks(f, p.to) : 0;
 

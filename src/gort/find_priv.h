@@ -5,14 +5,19 @@
 #include "gort/find.h"
 #include "gort/rtget.h"
 
+#define FIND_GCRASH_STACK_BYTES 16384 /* runtime/proc.go schedinit (1.22) */
+#define FIND_GCRASH_GUARD_BYTES 1000
+
 #define FIND_MAX_RANGES 4
 #define FIND_MAX_LISTS 128
 #define FIND_MAX_SAMPLES 256
 
-/* A word of the module's variables that may be a pointer: an address that was dumped. */
+/* A variable that may be a pointer: its word is an address that was dumped. */
 struct find_pointer {
 	va_t at, to;
 };
+
+typedef ARRAY(struct find_pointer) find_pointers_v;
 
 struct finder {
 	struct rt *rt;
@@ -20,7 +25,9 @@ struct finder {
 	size_t range_count;
 	size_t first_bss; /* of the ranges: from here on variables began as zero */
 
-	ARRAY(struct find_pointer) pointers;
+	/* Words of zero-initialised variables by what they may be: the first of a slice; a pointer
+	 * to an M; the stack of gcrash; a pointer to memory that is not of the heap. */
+	find_pointers_v slices, machines, crash_stacks, outside;
 	ARRAY(struct range) chunks; /* of persistent memory, sorted */
 	ARRAY(va_t) ps, ms;         /* ms sorted */
 	va_t m0;                    /* the M that is a variable itself */
@@ -90,12 +97,13 @@ const struct range *find_chunk(const struct finder *f, va_t va);
 
 struct err *find_module(struct finder *f) ERR_RESULT;
 struct err *find_heap(struct finder *f) ERR_RESULT;
-struct err *find_pointers(struct finder *f) ERR_RESULT;
+struct err *find_pointers(struct finder *f) ERR_RESULT; /* needs mheap_ */
 struct err *find_scheduler(struct finder *f) ERR_RESULT;
 struct err *find_settings(struct finder *f) ERR_RESULT;
 struct err *find_span_lists(struct finder *f) ERR_RESULT;
 struct err *find_persistent(struct finder *f) ERR_RESULT;
 struct err *find_buckets(struct finder *f) ERR_RESULT;
 struct err *find_callbacks(struct finder *f) ERR_RESULT;
+struct err *find_profile(struct finder *f) ERR_RESULT;
 
 #endif

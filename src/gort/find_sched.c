@@ -14,8 +14,6 @@
 #define MAX_STATUS 11 /* runtime/runtime2.go _Gdeadextra (1.26) */
 #define STATUS_SCAN_BIT 0x1000
 #define MAX_P_STATUS 4 /* _Pdead */
-#define GCRASH_STACK_BYTES 16384
-#define GCRASH_GUARD_BYTES 1000
 /* An M is numbered before it is on the list, and off the list before it is counted as gone; so
  * many threads may do that at the same time. */
 #define MS_UNDER_WAY 64
@@ -58,12 +56,12 @@ static u64 class_of(const struct finder *f, u64 bytes)
 	return class;
 }
 
-/* Experiments change what is behind the fields of a P that are read, and so its size. */
-static bool fits_layout(const struct finder *f, va_t p)
+/* Whether an object of the heap has the size of this structure, in slots. */
+static bool has_size(const struct finder *f, va_t object, enum rt_field whole)
 {
-	u64 size = rt_size(f->rt, RT_P), slot;
+	u64 size = rt_size(f->rt, whole), slot;
 
-	return find_field(f, find_span_of(f, p), RT_MSPAN_ELEMSIZE, &slot) &&
+	return find_field(f, find_span_of(f, object), RT_MSPAN_ELEMSIZE, &slot) &&
 	       (slot == class_of(f, size) || slot == class_of(f, size + sizeof(va_t)));
 }
 
@@ -133,8 +131,8 @@ static struct err *find_allm(struct finder *f)
 	va_t head = 0, last = 0;
 	u64 tested = 0;
 
-	for (size_t i = 0; i < f->pointers.n; i++) {
-		struct find_pointer p = f->pointers.v[i];
+	for (size_t i = 0; i < f->machines.n; i++) {
+		struct find_pointer p = f->machines.v[i];
 		u64 n;
 
 		if (p.to == head || p.to == tested)
@@ -165,8 +163,8 @@ static struct err *find_allp(struct finder *f)
 	struct go_slice s, best = {0};
 	va_t first;
 
-	for (size_t i = 0; i < f->pointers.n; i++) {
-		struct find_pointer p = f->pointers.v[i];
+	for (size_t i = 0; i < f->slices.n; i++) {
+		struct find_pointer p = f->slices.v[i];
 
 		if (in_m0(f, p.at) || !read_slice(f, p.at, MAX_PS, &s) || !is_allp(f, &s) ||
 		    (s.ptr == best.ptr && s.len == best.len))
@@ -176,7 +174,8 @@ static struct err *find_allp(struct finder *f)
 			best = s;
 	}
 	TRY(find_settle(f, RT_G_ALLP, &a, true));
-	if (!image_u64(f->rt->im, best.ptr, &first) || !fits_layout(f, first))
+	/* Experiments change what is behind the fields of a P that are read. */
+	if (!image_u64(f->rt->im, best.ptr, &first) || !has_size(f, first, RT_P))
 		return err_new(ERR_FORMAT, "a P has another size than in the layout of %s",
 			       f->rt->version.text);
 	for (u64 i = 0; i < best.len; i++) {
@@ -194,7 +193,7 @@ static bool is_g(const struct finder *f, va_t g)
 
 	return find_field(f, g, RT_G_STACK_LO, &lo) && find_field(f, g, RT_G_STACK_HI, &hi) &&
 	       lo <= hi && !lo == !hi && hi < GO_MAX_ADDR &&
-	       find_field(f, g, RT_G_STATUS, &status) &&
+	       find_field(f, g, RT_G_STATUS, &status) && status &&
 	       (status & ~(u64)STATUS_SCAN_BIT) <= MAX_STATUS &&
 	       find_field(f, g, RT_G_GOID, &goid) && goid < MAX_GOID;
 }
@@ -210,7 +209,7 @@ static bool is_allgs(const struct finder *f, const struct go_slice *s, u64 *max_
 		u64 goid;
 
 		if (!image_u64(f->rt->im, s->ptr + i * sizeof(g), &g) || g % 8 != 0 ||
-		    !is_g(f, g) || !find_span_of(f, g) || !find_field(f, g, RT_G_GOID, &goid))
+		    !is_g(f, g) || !has_size(f, g, RT_G) || !find_field(f, g, RT_G_GOID, &goid))
 			return false;
 		if (i && goid == before)
 			return false;
@@ -227,8 +226,8 @@ static struct err *find_allgs(struct finder *f)
 	struct go_slice s, best = {0};
 	u64 max_goid;
 
-	for (size_t i = 0; i < f->pointers.n; i++) {
-		struct find_pointer p = f->pointers.v[i];
+	for (size_t i = 0; i < f->slices.n; i++) {
+		struct find_pointer p = f->slices.v[i];
 
 		if (!read_slice(f, p.at, MAX_GS, &s) || s.len < best.len ||
 		    (s.ptr == best.ptr && s.len == best.len) || !is_allgs(f, &s, &max_goid))
@@ -306,14 +305,14 @@ static struct err *find_gcrash(struct finder *f)
 {
 	struct find_answer a = {.name = "gcrash"};
 
-	for (size_t i = 0; i < f->pointers.n; i++) {
-		struct find_pointer p = f->pointers.v[i];
+	for (size_t i = 0; i < f->crash_stacks.n; i++) {
+		struct find_pointer p = f->crash_stacks.v[i];
 		va_t g = p.at - (u64)f->rt->slots[RT_G_STACK_LO].offset;
 		u64 hi, guard;
 
-		if (find_field(f, g, RT_G_STACK_HI, &hi) && hi - p.to == GCRASH_STACK_BYTES &&
+		if (find_field(f, g, RT_G_STACK_HI, &hi) && hi - p.to == FIND_GCRASH_STACK_BYTES &&
 		    find_field(f, g, RT_G_STACKGUARD, &guard) &&
-		    guard - p.to == GCRASH_GUARD_BYTES && find_span_of(f, p.to))
+		    guard - p.to == FIND_GCRASH_GUARD_BYTES && find_span_of(f, p.to))
 			find_take(&a, g, 0);
 	}
 	return find_settle(f, RT_G_GCRASH, &a, false);

@@ -165,6 +165,29 @@ static struct err *derive_phase(struct finder *f)
 	return NULL;
 }
 
+/* Each GC begins a cycle of the heap profile (mprof.go mProf_NextCycle). The rate is a number among
+ * many; from 1.24 on an mcache keeps a copy, and a profile without a sample needs none. */
+struct err *find_profile(struct finder *f)
+{
+	struct rt *rt = f->rt;
+	u64 cycles, rate = 0, blocking = 0;
+	va_t mcache;
+
+	if (!find_field(f, rt->globals[RT_G_MEMSTATS], RT_MSTATS_NUMGC, &cycles))
+		return err_fault();
+	rt->profile.cycle = (u32)cycles;
+	rt->profile.has_rate = !rt->globals[RT_G_MBUCKETS];
+	if (!rt->profile.has_rate && f->ps.n)
+		rt->profile.has_rate = find_field(f, f->ps.v[0], RT_P_MCACHE, &mcache) &&
+				       find_field(f, mcache, RT_MCACHE_MEM_PROF_RATE, &rate);
+	/* With GODEBUG=gcstoptheworld=2 a GC begins two. */
+	if (rt->globals[RT_G_DEBUG] && rt->globals[RT_G_MBUCKETS] &&
+	    find_field(f, rt->globals[RT_G_DEBUG], RT_DEBUG_GCSTOPTHEWORLD, &blocking) && blocking)
+		rt->profile.has_rate = false;
+	rt->profile.rate = (i64)rate;
+	return NULL;
+}
+
 /* What has no figure hanging on it may be missing, and is said to be. */
 static void survive(struct finder *f, struct err *err)
 {

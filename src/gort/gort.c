@@ -1,5 +1,7 @@
 #include "gort/gort.h"
 
+#include "gort/verify.h"
+
 /* The heap itself: without one of these no page has an owner. */
 static struct err *read_heap(struct gort *gort)
 {
@@ -33,12 +35,33 @@ static struct err *read_rest(struct gort *gort, struct diags *d)
 	return survive(d, buckets_read(rt, &gort->buckets), "the profile buckets");
 }
 
+/* Another release's layout is believed when nothing contradicts it. */
+static struct err *check_assumption(const struct gort *gort)
+{
+	const struct rt *rt = &gort->rt;
+	struct verification v = {.arena = {0}};
+	struct err *err = verify_run(gort, &v);
+
+	for (size_t i = 0; !err && i < v.checks.n; i++)
+		if (v.checks.v[i].result != VERIFY_OK)
+			err = err_new(ERR_FORMAT,
+				      "no layout of %s is built in, and by that of %s this does "
+				      "not hold: %s",
+				      rt->version.text, rt->layout_of, v.checks.v[i].name);
+	verify_fini(&v);
+	if (!err)
+		diag(rt->d, DIAG_LAYOUT_ASSUMED, "%s was read by the layout of %s",
+		     rt->version.text, rt->layout_of);
+	return err;
+}
+
 struct err *gort_open(struct gort *gort, const struct image *im, const struct binary *bin,
 		      struct diags *d)
 {
 	TRY(rt_attach(&gort->rt, im, bin, d));
 	TRY(read_heap(gort));
-	return read_rest(gort, d);
+	TRY(read_rest(gort, d));
+	return *gort->rt.layout_of ? check_assumption(gort) : NULL;
 }
 
 struct err *gort_open_layout(struct gort *gort, const struct image *im, const struct go_version *v,

@@ -107,6 +107,21 @@ static struct err *walk(const struct rt *rt, u64 cycle, struct heap_profile *pub
 	return NULL;
 }
 
+/* MemProfileRate, and the cycle of mProfCycle. */
+static struct err *read_settings(const struct rt *rt, i64 *rate, u32 *cycle)
+{
+	if (!rt->globals[RT_G_MPROF_CYCLE]) {
+		*rate = rt->profile.rate;
+		*cycle = rt->profile.cycle;
+		return rt->profile.has_rate ? NULL
+					    : err_new(ERR_MISSING, "MemProfileRate was not found");
+	}
+	TRY(image_read(rt->im, rt->globals[RT_G_MEM_PROFILE_RATE], rate, sizeof(*rate)));
+	TRY(image_read(rt->im, rt->globals[RT_G_MPROF_CYCLE], cycle, sizeof(*cycle)));
+	*cycle >>= 1; /* the lowest bit says whether it was published already */
+	return NULL;
+}
+
 struct err *heap_profile_read(const struct rt *rt, struct heap_profile *ret)
 {
 	struct heap_profile published = {0}, all = {0};
@@ -114,12 +129,10 @@ struct err *heap_profile_read(const struct rt *rt, struct heap_profile *ret)
 	u32 cycle;
 	i64 rate;
 
-	TRY(image_read(rt->im, rt->globals[RT_G_MEM_PROFILE_RATE], &rate, sizeof(rate)));
-	TRY(image_read(rt->im, rt->globals[RT_G_MPROF_CYCLE], &cycle, sizeof(cycle)));
+	TRY(read_settings(rt, &rate, &cycle));
 	published.rate = all.rate = rate > 0 ? (u64)rate : 0;
-	/* The lowest bit says whether the cycle was published already. */
 	if (rt_has(rt, RT_MEM_RECORD_FUTURE_ONE) && rt_has(rt, RT_MEM_CYCLE))
-		TRY(walk(rt, cycle >> 1, &published, &all, &any));
+		TRY(walk(rt, cycle, &published, &all, &any));
 	*ret = any ? published : all;
 	return NULL;
 }

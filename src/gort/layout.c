@@ -3,6 +3,7 @@
 #include "gort/dialect.h"
 #include "sym/dw.h"
 
+#include <limits.h>
 #include <string.h>
 
 enum { REQ = 1, OPT = 0 };
@@ -159,6 +160,28 @@ bool layout_from_table(const struct go_version *v, unsigned alternative,
 	for (int f = 0; table && f < RT_FIELD_COUNT; f++)
 		slots[f] = row_slot(&table[f]);
 	return table != NULL;
+}
+
+/* Whether the table is of a release before this one's, or of another patch of it. */
+static bool may_assume(size_t table, const struct go_version *v)
+{
+	return version_has_experiment(v, tables[table].experiment) &&
+	       (dialect_is_between(v, tables[table].minor, 0, UINT_MAX) ||
+		dialect_is_beyond(v, tables[table].minor));
+}
+
+bool layout_assume(const struct go_version *v, char text[static GO_VERSION_MAX],
+		   struct slot slots[static RT_FIELD_COUNT])
+{
+	for (size_t i = COUNT_OF(tables); i-- > 0;) {
+		if (!may_assume(i, v))
+			continue;
+		for (int f = 0; f < RT_FIELD_COUNT; f++)
+			slots[f] = row_slot(&tables[i].rows[f]);
+		snprintf(text, GO_VERSION_MAX, "go1.%u.%u", tables[i].minor, tables[i].last_patch);
+		return true;
+	}
+	return false;
 }
 
 /* Whether DWARF has any field of this one's structure: then a missing field is really missing. */

@@ -35,6 +35,12 @@ struct err *layout_from_dwarf(const struct dw *dw,
 bool layout_from_table(const struct go_version *v, unsigned alternative,
 		       struct slot slots[static RT_FIELD_COUNT]);
 
+/* Fills the slots from the table that a release without one most likely has: that of other patch
+ * releases, or the newest for a newer release. The text says of which release it is. False when
+ * there is none. Nothing made with it counts before all invariants were seen to hold. */
+bool layout_assume(const struct go_version *v, char text[static GO_VERSION_MAX],
+		   struct slot slots[static RT_FIELD_COUNT]);
+
 /* Compares slots out of DWARF with the table of the release, if there is one: takes what DWARF
  * lacks from the table (a diagnostic), reports differences (another), and returns ERR_UNSUPPORTED
  * when a required field is in neither. */

@@ -117,6 +117,16 @@ static struct err *resolve_dwarf(struct rt *rt, const char *path, va_t bias)
 	return err;
 }
 
+/* A release that has no table: another's may fit. */
+static struct err *resolve_by_assumption(struct rt *rt)
+{
+	if (!layout_assume(&rt->version, rt->layout_of, rt->slots))
+		return err_new(ERR_MISSING, "no layout of %s is built in", rt->version.text);
+	return err_wrap(find_globals(rt),
+			"no layout of %s is built in, and that of %s does not fit",
+			rt->version.text, rt->layout_of);
+}
+
 /* Without DWARF: the table of the release, and what the globals hold. Where a release has several
  * tables the structures tell which is right. */
 static struct err *resolve_by_structure(struct rt *rt)
@@ -138,8 +148,7 @@ static struct err *resolve_by_structure(struct rt *rt)
 		}
 		first = err;
 	}
-	return first ? first
-		     : err_new(ERR_MISSING, "no layout of %s is built in", rt->version.text);
+	return first ? first : resolve_by_assumption(rt);
 }
 
 /* The executable's own DWARF, else that of a separate file, else what can be found without. */

@@ -32,6 +32,15 @@ struct rt {
 	struct slot slots[RT_FIELD_COUNT];
 	va_t globals[RT_GLOBAL_COUNT]; /* 0 where the release has none */
 
+	/* What variables without a place would hold (gort/find.h). */
+	struct {
+		u32 cycle; /* of the heap profile */
+		i64 rate;
+		bool has_rate; /* false when it cannot be told */
+	} profile;
+
+	/* The release whose layout was used for want of its own, or "": verify must hold. */
+	char layout_of[GO_VERSION_MAX];
 	u32 gcphase;
 	u32 sweepgen;
 	u32 size_class_count;

@@ -36,6 +36,7 @@ enum page_state residency_state(enum page_kind kind, bool reserved, bool runtime
 {
 	switch (kind) {
 	case PAGE_DATA:
+	case PAGE_DATA_ZERO:
 	case PAGE_NONZERO:
 	case PAGE_DIFFERS:
 		return STATE_RESIDENT;
@@ -60,6 +61,7 @@ enum evidence residency_kind_evidence(enum page_kind kind)
 {
 	switch (kind) {
 	case PAGE_DATA:
+	case PAGE_DATA_ZERO:
 	case PAGE_HOLE:
 	case PAGE_NO_ACCESS:
 	case PAGE_KERNEL:
@@ -182,6 +184,20 @@ struct piece {
 	u64 off, bytes;
 };
 
+/* Data pages from `from` to `to` of a piece, by content where that is asked for. */
+static struct err *add_data(struct image *im, const struct piece *p, u64 from, u64 to)
+{
+	if (!im->res.test_zero)
+		return add_run(&im->res, p->lo + (from - p->off), PAGE_DATA);
+	for (u64 pos = from, n; pos < to; pos += n) {
+		n = MIN(im->auxv.page_size, to - pos);
+		TRY(add_run(&im->res, p->lo + (pos - p->off),
+			    is_zero(im->core.data + pos, n) ? PAGE_DATA_ZERO : PAGE_DATA));
+	}
+	os_file_forget(&im->core, from, to - from);
+	return NULL;
+}
+
 static struct err *runs_by_holes(struct image *im, const struct piece *p)
 {
 	u64 pos = p->off, end = p->off + p->bytes;
@@ -193,7 +209,7 @@ static struct err *runs_by_holes(struct image *im, const struct piece *p)
 		if (data > pos)
 			TRY(add_run(&im->res, p->lo + (pos - p->off), PAGE_HOLE));
 		if (hole > data)
-			TRY(add_run(&im->res, p->lo + (data - p->off), PAGE_DATA));
+			TRY(add_data(im, p, data, hole));
 		pos = hole;
 		log_progress(pos, im->core.size);
 	}
@@ -263,10 +279,14 @@ static struct err *runs_by_file(struct image *im, const struct vma *v, const str
 		return add_run(&im->res, p->lo, PAGE_CLEAN);
 	for (u64 done = 0; done < p->bytes; done += im->auxv.page_size) {
 		u64 n = MIN(im->auxv.page_size, p->bytes - done);
-		bool same = is_header(v, done) || equals_file(&f->file, v->offset + done,
-							      im->core.data + p->off + done, n);
+		const u8 *page = im->core.data + p->off + done;
+		enum page_kind kind = PAGE_DIFFERS;
 
-		TRY(add_run(&im->res, p->lo + done, same ? PAGE_CLEAN : PAGE_DIFFERS));
+		if (is_header(v, done) || equals_file(&f->file, v->offset + done, page, n))
+			kind = PAGE_CLEAN;
+		else if (im->res.test_zero && im->res.first_hand && is_zero(page, n))
+			kind = PAGE_DATA_ZERO;
+		TRY(add_run(&im->res, p->lo + done, kind));
 	}
 	return NULL;
 }

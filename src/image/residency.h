@@ -12,6 +12,7 @@
 enum page_kind {
 	PAGE_GAP,       /* between mappings */
 	PAGE_DATA,      /* data in a first-hand kernel core: resident or swapped */
+	PAGE_DATA_ZERO, /* the same, all zero; told apart when asked for (test_zero) */
 	PAGE_HOLE,      /* hole in a first-hand kernel core: absent, or the shared zero page */
 	PAGE_NONZERO,   /* zero-tested: has content, so it was resident (or swapped) */
 	PAGE_ZERO,      /* zero-tested: nothing can be said */
@@ -48,6 +49,7 @@ struct residency {
 	ARRAY(struct page_run) runs;
 	enum evidence evidence; /* of private anonymous memory */
 	bool first_hand;        /* the holes are those that the kernel left */
+	bool test_zero;         /* asked for: tell resident pages of zeros apart, which reads all */
 };
 
 struct image;

@@ -294,6 +294,7 @@ struct columns tally_columns(const struct tally *t, enum category cat)
 		if (!t->by_kind[k])
 			continue;
 		one.state[category_state(cat, (enum page_kind)k)] = t->by_kind[k];
+		one.zero = k == PAGE_DATA_ZERO ? t->by_kind[k] : 0;
 		one.evidence = residency_kind_evidence((enum page_kind)k);
 		columns_add(&c, &one);
 	}
@@ -305,6 +306,7 @@ void columns_add(struct columns *sum, const struct columns *c)
 	sum->virtual += c->virtual;
 	for (int s = 0; s < STATE_COUNT; s++)
 		sum->state[s] += c->state[s];
+	sum->zero += c->zero;
 	/* Bytes without evidence have their own column: they do not weaken the others'. */
 	if (c->evidence == EVIDENCE_UNKNOWN)
 		return;

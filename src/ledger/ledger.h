@@ -41,6 +41,7 @@ struct tally {
 /* The four states of some bytes; their sum is the virtual size. */
 struct columns {
 	u64 virtual, state[STATE_COUNT];
+	u64 zero; /* of the resident ones: in pages that are all zero, where that was tested */
 	enum evidence evidence;
 };
 

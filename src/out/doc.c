@@ -135,3 +135,8 @@ void doc_hide(struct doc_table *t, size_t row)
 	if (row < t->hidden.n)
 		t->hidden.v[row] = true;
 }
+
+void doc_hide_column(struct doc_table *t, size_t column)
+{
+	t->hidden_columns |= (u64)1 << column;
+}

@@ -122,6 +122,7 @@ struct doc_table {
 	size_t column_count;
 	ARRAY(struct doc_value) cells; /* row by row */
 	ARRAY(u8) hidden;              /* by row: not shown in text */
+	u64 hidden_columns;            /* bit i: neither is this column */
 	struct doc *doc;
 	struct doc_table *next;
 };
@@ -197,7 +198,8 @@ size_t doc_add_row(struct doc_table *t, const struct doc_value *values, size_t n
 	doc_add_row((t), (const struct doc_value[]){__VA_ARGS__},                                  \
 		    COUNT_OF(((const struct doc_value[]){__VA_ARGS__})))
 
-/* Keeps a row out of the text. */
+/* Keeps a row, or one of the first 64 columns, out of the text. */
 void doc_hide(struct doc_table *t, size_t row);
+void doc_hide_column(struct doc_table *t, size_t column);
 
 #endif

@@ -131,6 +131,11 @@ static size_t column_width(const struct doc_table *t, size_t column, const struc
 
 #define MAX_COLUMNS 24
 
+static bool is_shown(const struct doc_table *t, size_t column)
+{
+	return t->columns[column].title && !(t->hidden_columns >> column & 1);
+}
+
 struct table_layout {
 	size_t width[MAX_COLUMNS];
 	bool number[MAX_COLUMNS];
@@ -147,7 +152,7 @@ static void put_line(const struct doc_table *t, const struct table_layout *layou
 	for (size_t c = 0; c < t->column_count; c++) {
 		const char *s;
 
-		if (!t->columns[c].title)
+		if (!is_shown(t, c))
 			continue;
 		s = row ? value_text(&row[c], o, buf) : t->columns[c].title;
 		fputs(separator, f);
@@ -168,7 +173,7 @@ static void put_table(const struct doc_table *t, const struct render_options *o,
 	if (!shown || t->column_count > MAX_COLUMNS)
 		return;
 	for (size_t c = 0; c < t->column_count; c++)
-		if (t->columns[c].title) {
+		if (is_shown(t, c)) {
 			layout.width[c] = column_width(t, c, o);
 			layout.number[c] = column_is_number(t, c);
 			layout.last = c;

@@ -4,7 +4,16 @@
 
 #include <stdlib.h>
 
-void report_sizes(const struct columns *c, struct doc_value values[static REPORT_SIZE_COUNT])
+#define ZERO_COLUMN 5 /* of the eight */
+
+/* Where pages of zeros are resident, and not just unknown. */
+static bool knows_zero(const struct ledger *l)
+{
+	return l->im->res.test_zero && l->im->res.evidence == EVIDENCE_POPULATED;
+}
+
+void report_sizes(const struct ledger *l, const struct columns *c,
+		  struct doc_value values[static REPORT_SIZE_COUNT])
 {
 	bool known = c->evidence != EVIDENCE_UNKNOWN || c->virtual == 0;
 
@@ -14,7 +23,14 @@ void report_sizes(const struct columns *c, struct doc_value values[static REPORT
 	values[2] = c->evidence == EVIDENCE_EXACT ? doc_bytes(c->state[STATE_SWAPPED]) : doc_null();
 	values[3] = known ? doc_bytes(c->state[STATE_ABSENT]) : doc_null();
 	values[4] = doc_bytes(c->state[STATE_UNKNOWN]);
-	values[5] = values[6] = values[7] = doc_null();
+	values[ZERO_COLUMN] = knows_zero(l) && known ? doc_bytes(c->zero) : doc_null();
+	values[6] = values[7] = doc_null();
+}
+
+void report_hide_sizes(struct doc_table *t, size_t first, const struct ledger *l)
+{
+	if (!knows_zero(l))
+		doc_hide_column(t, first + ZERO_COLUMN);
 }
 
 const char *report_at_least(const struct columns *c)
@@ -79,7 +95,7 @@ void report_total(struct doc *d, const struct ledger *l)
 	struct doc_value v[REPORT_SIZE_COUNT];
 	struct doc_object *o = doc_object(d, "total", NULL);
 
-	report_sizes(&total, v);
+	report_sizes(l, &total, v);
 	for (size_t i = 0; i < REPORT_SIZE_COUNT; i++)
 		doc_set(o, keys[i], v[i]);
 	doc_value(d, "evidence", doc_string(evidence_name(l->im->res.evidence)));

@@ -8,7 +8,7 @@
  * have without a sidecar. */
 #define REPORT_SIZE_COLUMNS                                                                        \
 	{"virtual", "virtual"}, {"resident", "resident"}, {"swapped", NULL}, {"absent", "absent"}, \
-		{"unknown", "unknown"}, {"zero", NULL}, {"huge", NULL},                            \
+		{"unknown", "unknown"}, {"zero", "zero"}, {"huge", NULL},                          \
 	{                                                                                          \
 		"lazyfree", NULL                                                                   \
 	}
@@ -16,7 +16,12 @@
 #define REPORT_SIZE_COUNT 8
 
 /* Fills the eight values. A column without evidence is null, never 0. */
-void report_sizes(const struct columns *c, struct doc_value values[static REPORT_SIZE_COUNT]);
+void report_sizes(const struct ledger *l, const struct columns *c,
+		  struct doc_value values[static REPORT_SIZE_COUNT]);
+
+/* Keeps those columns of a table out of the text that the ledger has no figures for; `first` is
+ * the first of the eight. */
+void report_hide_sizes(struct doc_table *t, size_t first, const struct ledger *l);
 
 /* The answer in one line: how much was mapped, and what is known of it. */
 void report_headline(struct doc *d, const struct ledger *l);

@@ -13,6 +13,7 @@ static struct doc_table *add_classes(struct doc *d, const struct ledger *l)
 					COUNT_OF(class_columns));
 	enum category order[CAT_COUNT];
 
+	report_hide_sizes(t, 1, l);
 	report_sort_classes(l, order);
 	for (int i = 0; i < CAT_COUNT; i++) {
 		struct columns c = ledger_columns(l, order[i]);
@@ -20,7 +21,7 @@ static struct doc_table *add_classes(struct doc *d, const struct ledger *l)
 		size_t row;
 
 		v[0] = doc_string(category_id(order[i]));
-		report_sizes(&c, v + 1);
+		report_sizes(l, &c, v + 1);
 		v[9] = doc_string(evidence_name(c.evidence));
 		v[10] = doc_string(category_twin(order[i]));
 		row = doc_add_row(t, v, COUNT_OF(v));
@@ -38,6 +39,7 @@ static void add_anon(struct doc *d, const struct ledger *l)
 	struct doc_table *t = doc_table(d, "anon", "Runs of anonymous memory outside the runtime",
 					columns, COUNT_OF(columns));
 
+	report_hide_sizes(t, 3, l);
 	for (size_t i = 0; i < l->anon.n; i++) {
 		const struct anon_run *run = &l->anon.v[i];
 		struct columns c = tally_columns(&run->tally, CAT_ANON);
@@ -47,7 +49,7 @@ static void add_anon(struct doc *d, const struct ledger *l)
 		v[0] = doc_address(run->lo);
 		v[1] = doc_address(run->hi);
 		v[2] = doc_printf(d, "%s", report_perm(run->perm, run->perm_known, perm));
-		report_sizes(&c, v + 3);
+		report_sizes(l, &c, v + 3);
 		doc_add_row(t, v, COUNT_OF(v));
 	}
 }
@@ -59,6 +61,7 @@ static struct doc_table *vma_classes(struct doc *d, const struct ledger *l, size
 	struct doc_table *t = doc_new_subtable(d, columns, COUNT_OF(columns));
 	size_t i, last;
 
+	report_hide_sizes(t, 1, l);
 	ledger_vma_cells(l, vma, &i, &last);
 	while (i < last) {
 		enum category cat = (enum category)l->cells.v[i].cat;
@@ -70,7 +73,7 @@ static struct doc_table *vma_classes(struct doc *d, const struct ledger *l, size
 			tally.by_kind[l->cells.v[i].kind] += l->cells.v[i].bytes;
 		c = tally_columns(&tally, cat);
 		v[0] = doc_string(category_id(cat));
-		report_sizes(&c, v + 1);
+		report_sizes(l, &c, v + 1);
 		doc_add_row(t, v, COUNT_OF(v));
 	}
 	return t;

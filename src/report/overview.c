@@ -249,7 +249,7 @@ static void add_classes(struct doc *d, const struct ledger *l)
 		size_t row;
 
 		v[0] = doc_string(category_id(order[i]));
-		report_sizes(&c, v + 1);
+		report_sizes(l, &c, v + 1);
 		v[9] = doc_string(evidence_name(c.evidence));
 		v[10] = doc_string(category_meaning(order[i]));
 		row = doc_add_row(t, v, COUNT_OF(v));
@@ -278,7 +278,8 @@ struct judgement {
 	struct verdict verdicts[VERDICT_MAX];
 	size_t n;
 	bool has_profile;
-	u64 profile_bytes; /* in use, as pprof shows it */
+	bool profile_unknown; /* there is one, but not how it is to be read */
+	u64 profile_bytes;    /* in use, as pprof shows it */
 };
 
 static struct err *read_profile(const struct report *r, struct judgement *j)
@@ -299,6 +300,7 @@ static struct err *read_profile(const struct report *r, struct judgement *j)
 	err = heap_profile_read(&r->snapshot->gort->rt, &own);
 	j->has_profile = !err && own.rate;
 	j->profile_bytes = j->has_profile ? own.inuse_bytes : 0;
+	j->profile_unknown = err && err->code == ERR_MISSING;
 	err_free(err); /* without it the sum begins at the live objects */
 	return NULL;
 }
@@ -340,7 +342,11 @@ struct err *report_overview(struct report *r)
 	add_identity(d, s);
 	add_who(d, s);
 	add_waterfall(d, steps, n);
-	if (s->gort && !j.has_profile)
+	if (s->gort && j.profile_unknown)
+		doc_text(d,
+			 "  Without DWARF the rate of the heap profile is unknown: the sum begins "
+			 "at live objects.");
+	else if (s->gort && !j.has_profile)
 		doc_text(d, "  The heap profile is off (MemProfileRate 0): the sum begins at live "
 			    "objects.");
 	add_classes(d, s->ledger);

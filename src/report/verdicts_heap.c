@@ -123,7 +123,8 @@ static u64 zero_pages(const struct image *im, const struct span *s)
 		const u8 *page = image_view(im, va, sizeof(zeros));
 
 		residency_tally(&im->res, va, va + sizeof(zeros), kinds);
-		if (kinds[PAGE_DATA] && page && !memcmp(page, zeros, sizeof(zeros)))
+		if ((kinds[PAGE_DATA] || kinds[PAGE_DATA_ZERO]) && page &&
+		    !memcmp(page, zeros, sizeof(zeros)))
 			sum += sizeof(zeros);
 	}
 	return sum;

@@ -43,6 +43,7 @@ struct err *report_vmas(struct report *r)
 
 	report_headline(d, s->ledger);
 	t = doc_table(d, "vmas", "Mappings", columns, COUNT_OF(columns));
+	report_hide_sizes(t, 3, s->ledger);
 	for (size_t i = 0; i < im->vmas.n; i++) {
 		const struct vma *vma = &im->vmas.v[i];
 		struct doc_value v[COUNT_OF(columns)];
@@ -53,7 +54,7 @@ struct err *report_vmas(struct report *r)
 		v[0] = doc_address(vma->lo);
 		v[1] = doc_address(vma->hi);
 		v[2] = doc_printf(d, "%s", report_perm(vma->perm, vma->perm_known, perm));
-		report_sizes(&c, v + 3);
+		report_sizes(s->ledger, &c, v + 3);
 		v[11] = doc_string(category_id(owner));
 		v[12] = vma->file >= 0 ? doc_count(vma->offset) : doc_null();
 		v[13] = doc_string(evidence_name(c.evidence));

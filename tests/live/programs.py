@@ -9,6 +9,7 @@ import dataclasses
 import functools
 import mmap
 
+import residency
 import variants
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -199,6 +200,9 @@ def pages(tool, truth, dump):
             yield f"spans: {name}: {row}"
         elif row["resident"] != known:
             yield f"spans: {name}: resident {row['resident']}, the process saw {known}"
+    if dump == "kernel":
+        yield from residency.check_zero(tool.core.with_name("process"), tool.core,
+                                        tool.run_json("vmas", "--zero"))
     row = rows.get(truth["dropped_address"])  # another span may be there by now
     if row and row["npages"] * 8 * KIB >= truth["full_resident"]:
         yield f"spans: dropped: {row}"

@@ -197,6 +197,33 @@ def check_spans(folder, spans, chunks, classes):
         yield f"go.stack.*: resident {stacks}, pages of manual spans {states['manual']}"
 
 
+def zero_bytes(core, loads, runs, lo, hi):
+    """Bytes of pages in a range of private memory that are there, and all zero."""
+    size = 0
+    for run_lo, run_hi, words in runs:
+        if is_anonymous(words) and run_lo < hi and lo < run_hi:
+            for page in range(max(lo, run_lo), min(hi, run_hi), PAGE):
+                va, offset, _ = next(load for load in loads
+                                     if load[0] <= page < load[0] + load[2])
+                core.seek(offset + page - va)
+                size += PAGE if not any(core.read(PAGE)) else 0
+    return size
+
+
+def check_zero(folder, path, document):
+    """Every anonymous mapping has as many pages of zeros as the core has where the kernel says
+    that a page is."""
+    runs = read_pages(folder / "pages")
+    with open(path, "rb") as core:
+        loads = read_loads(core)
+        for row in document["vmas"]:
+            if row["file"] or not row["resident"]:
+                continue
+            known = zero_bytes(core, loads, runs, int(row["lo"], 16), int(row["hi"], 16))
+            if row["zero"] != known:
+                yield f"vmas: {row['lo']}: zero {row['zero']}, the core has {known}"
+
+
 def check(folder, path, document):
     """Every difference between the record in the folder, made when the core at the path had been
     written, and the vmas document."""

@@ -61,6 +61,7 @@ FAULTS = {
     "idle": Fault("idle-retained", 8, BOTH, mends=True),
     "released": Fault("released-resident", 8, BOTH, environment=(("GODEBUG", "madvdontneed=0"),),
                       calm=(("GODEBUG", "madvdontneed=1"),)),
+    "refilled": Fault("released-resident", 8),
     "sparse": Fault("fragmentation", 16, BOTH, mends=True, check=slots_of_64),
     "garbage": Fault("garbage", 8, BOTH, mends=True),
     "limit": Fault("memory-limit", 8, BOTH),

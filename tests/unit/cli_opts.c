@@ -47,6 +47,7 @@ static const char *describe(const struct opts *o, char out[static 256])
 		{o->binary.none, "no-exe"},
 		{o->report.by_vma, "by-vma"},
 		{o->exact_bytes, "bytes"},
+		{o->test_zero, "zero"},
 		{o->strict, "strict"},
 		{o->help, "help"},
 		{o->version, "version"},
@@ -109,6 +110,7 @@ static const struct {
 	{"--verbose core", "overview core=core verbose"},
 	{"-q core -v", "overview core=core verbose"},
 	{"--max-memory 1G core", "overview core=core"},
+	{"--zero core", "overview core=core zero"},
 	{"vmas --top 3 core --sort resident", "vmas core=core sort=resident top=3"},
 	/* how they are written */
 	{"-bqo out -e app core", "overview core=core exe=app output=out bytes quiet"},

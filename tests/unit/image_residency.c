@@ -7,12 +7,12 @@
 #include "support/test.h"
 #include "support/tmp.h"
 
-/* D data, H hole, N nonzero, Z zero, U undumped, P no access, F differs from its file, C clean,
- * L lost, K the kernel's, - between mappings. */
+/* D data, O data of zeros, H hole, N nonzero, Z zero, U undumped, P no access, F differs from its
+ * file, C clean, L lost, K the kernel's, - between mappings. */
 static const char letters[] = {
 	[PAGE_GAP] = '-',   [PAGE_DATA] = 'D',     [PAGE_HOLE] = 'H',      [PAGE_NONZERO] = 'N',
 	[PAGE_ZERO] = 'Z',  [PAGE_UNDUMPED] = 'U', [PAGE_NO_ACCESS] = 'P', [PAGE_DIFFERS] = 'F',
-	[PAGE_CLEAN] = 'C', [PAGE_LOST] = 'L',     [PAGE_KERNEL] = 'K',
+	[PAGE_CLEAN] = 'C', [PAGE_LOST] = 'L',     [PAGE_KERNEL] = 'K',    [PAGE_DATA_ZERO] = 'O',
 };
 
 static enum page_kind kind_at(const struct image *im, va_t va)
@@ -60,6 +60,9 @@ static struct core open_pages(struct mkcore *mk)
 
 /* Both marks of a first-hand file: a zero page of data, holes at odd and even offsets. */
 #define FIRST_HAND "#.0#.#"
+
+#define LARGE_PAGE (16 * MK_PAGE)
+#define SIXTEEN(c) c c c c c c c c c c c c c c c c
 
 static void test_holes_kept(void **state)
 {
@@ -434,6 +437,8 @@ static void test_states(void **state)
 	} cases[PAGE_KIND_COUNT] = {
 		{PAGE_GAP, STATE_UNKNOWN, STATE_UNKNOWN, STATE_UNKNOWN, EVIDENCE_UNKNOWN},
 		{PAGE_DATA, STATE_RESIDENT, STATE_RESIDENT, STATE_RESIDENT, EVIDENCE_POPULATED},
+		{PAGE_DATA_ZERO, STATE_RESIDENT, STATE_RESIDENT, STATE_RESIDENT,
+		 EVIDENCE_POPULATED},
 		{PAGE_HOLE, STATE_ABSENT, STATE_ABSENT, STATE_ABSENT, EVIDENCE_POPULATED},
 		{PAGE_NONZERO, STATE_RESIDENT, STATE_RESIDENT, STATE_RESIDENT, EVIDENCE_NONZERO},
 		{PAGE_ZERO, STATE_UNKNOWN, STATE_UNKNOWN, STATE_ABSENT, EVIDENCE_NONZERO},
@@ -462,6 +467,53 @@ static void test_states(void **state)
 	assert_string_equal(evidence_name(EVIDENCE_MIXED), "mixed");
 }
 
+static struct core open_zero(struct mkcore *mk)
+{
+	struct core c = core_open(mk);
+
+	c.im.res.test_zero = true;
+	assert_ok(residency_build(&c.im, &c.d));
+	assert_runs(&c.im);
+	return c;
+}
+
+/* Pages of zeros are told apart where data means resident, by the kernel's pages, and not where
+ * a page of zeros says nothing. */
+static void test_zero_pages(void **state)
+{
+	struct core c;
+
+	(void)state;
+	if (!tmp_has_holes())
+		skip();
+	for (int gcore = 0; gcore < 2; gcore++) {
+		struct mkcore *mk = mkcore_new(gcore ? MKCORE_GCORE : MKCORE_KERNEL);
+
+		mkcore_load(mk, 0x10000, PF_R | PF_W, FIRST_HAND "00##00..");
+		c = open_zero(mk);
+		assert_pages(&c.im, 0x10000, gcore ? "NZZNZNZZNNZZZZ-" : "DHODHDOODDOOHH-");
+		core_close(&c);
+	}
+}
+
+static void test_zero_pages_that_are_large(void **state)
+{
+	struct mkcore *mk = mkcore_new(MKCORE_KERNEL);
+	struct core c;
+
+	(void)state;
+	if (!tmp_has_holes())
+		skip();
+	mkcore_auxv(mk, AT_PAGESZ, LARGE_PAGE);
+	mkcore_load(mk, 0x100000, PF_R | PF_W, "000#000000000000" SIXTEEN(".") SIXTEEN("0"));
+	mkcore_load(mk, 0x200000, PF_R | PF_W, SIXTEEN(".") "000000000000000#" SIXTEEN("."));
+	c = open_zero(mk);
+	assert_true(c.im.res.first_hand);
+	assert_pages(&c.im, 0x100000, SIXTEEN("D") SIXTEEN("H") SIXTEEN("O"));
+	assert_pages(&c.im, 0x200000, SIXTEEN("H") SIXTEEN("D") SIXTEEN("H"));
+	core_close(&c);
+}
+
 /* A core with nothing but files says nothing of private memory. */
 static void test_no_anonymous_memory(void **state)
 {
@@ -475,9 +527,6 @@ static void test_no_anonymous_memory(void **state)
 	assert_int_equal(c.im.res.evidence, EVIDENCE_UNKNOWN);
 	core_close(&c);
 }
-
-#define LARGE_PAGE (16 * MK_PAGE)
-#define SIXTEEN(c) c c c c c c c c c c c c c c c c
 
 /* With pages of 64 KiB, one byte has the whole page in memory, whichever way that shows. */
 static void test_large_pages(void **state)
@@ -513,4 +562,5 @@ TEST_MAIN(TEST(test_holes_kept), TEST(test_large_pages), TEST(test_copies),
 	  TEST(test_unaligned_holes), TEST(test_no_access_of_gcore), TEST(test_special_mappings),
 	  TEST(test_truncated), TEST(test_truncated_first_hand), TEST(test_file_comparison),
 	  TEST(test_file_comparison_behind_the_end), TEST(test_other_file), TEST(test_given_file),
-	  TEST(test_odd_addresses), TEST(test_states), TEST(test_no_anonymous_memory))
+	  TEST(test_odd_addresses), TEST(test_states), TEST(test_zero_pages),
+	  TEST(test_zero_pages_that_are_large), TEST(test_no_anonymous_memory))

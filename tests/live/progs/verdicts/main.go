@@ -35,6 +35,7 @@ var (
 	cases = map[string]func() int{
 		"idle":     idle,
 		"released": released,
+		"refilled": refilled,
 		"sparse":   sparse,
 		"garbage":  garbage,
 		"limit":    limit,

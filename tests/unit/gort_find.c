@@ -1,0 +1,196 @@
+/* The finders on the shipped cores: what they find is what DWARF says; and a global whose proof was
+ * damaged is refused, whatever else looks like it. */
+#include "gort/find.h"
+#include "gort/rtget.h"
+#include "support/shipped.h"
+#include "support/test.h"
+
+#include <stdlib.h>
+
+static const char *const cores[] = {"quiet-go1.19/quiet", "fragmented-go1.26/fragmented"};
+
+static void open_core(struct shipped *s, const char *exe)
+{
+	const char *folder = getenv("SPANSCOPE_TESTDATA");
+	char core_path[512], exe_path[512];
+
+	if (!folder)
+		fail_msg("SPANSCOPE_TESTDATA must name the folder of unpacked cores");
+	snprintf(exe_path, sizeof(exe_path), "%s/%s", folder, exe);
+	snprintf(core_path, sizeof(core_path), "%s/%.*s/core", folder,
+		 (int)(strchr(exe, '/') - exe), exe);
+	shipped_open(s, core_path, exe_path);
+}
+
+/* The runtime as it is known before its globals are. */
+static struct rt unplaced(const struct shipped *s, struct diags *d)
+{
+	struct rt rt = s->base.gort.rt;
+
+	rt.d = d;
+	rt.bin = NULL;
+	rt.gcphase = 77;
+	memset(rt.globals, 0, sizeof(rt.globals));
+	return rt;
+}
+
+/* These have no place; a number among many cannot be proved. */
+static bool is_derived(int g)
+{
+	return g == RT_G_GCPHASE || g == RT_G_MPROF_CYCLE || g == RT_G_MEM_PROFILE_RATE;
+}
+
+static void test_found(void **state)
+{
+	static struct shipped s;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cores); i++) {
+		struct diags d = {0};
+		struct rt rt;
+
+		open_core(&s, cores[i]);
+		rt = unplaced(&s, &d);
+		assert_ok(find_globals(&rt));
+		assert_int_equal(rt.gcphase, s.base.gort.rt.gcphase);
+		for (int g = 0; g < RT_GLOBAL_COUNT; g++) {
+			va_t known = s.base.gort.rt.globals[g], head = 0;
+
+			/* What nothing hangs off has no place, and needs none. */
+			if (is_derived(g) || (!rt.globals[g] &&
+					      (!known || !image_u64(rt.im, known, &head) || !head)))
+				continue;
+			if (g == RT_G_SCAVENGE || g == RT_G_DEBUG)
+				continue; /* any with the same values will do: see below */
+			if (rt.globals[g] != known)
+				fail_msg("%s: global %d is at 0x%llx, not 0x%llx", cores[i], g,
+					 (unsigned long long)rt.globals[g],
+					 (unsigned long long)known);
+		}
+		assert_int_equal(d.entries[DIAG_STRUCTURE].count, 0);
+		diags_fini(&d);
+		shipped_close(&s);
+	}
+}
+
+static void test_settings(void **state)
+{
+	static const struct {
+		enum rt_global global;
+		enum rt_field field;
+	} settings[] = {
+		{RT_G_SCAVENGE, RT_SCAVENGE_PERCENT_GOAL}, {RT_G_SCAVENGE, RT_SCAVENGE_LIMIT_GOAL},
+		{RT_G_DEBUG, RT_DEBUG_MADVDONTNEED},       {RT_G_DEBUG, RT_DEBUG_HARDDECOMMIT},
+		{RT_G_DEBUG, RT_DEBUG_GCSTOPTHEWORLD},
+	};
+	static struct shipped s;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cores); i++) {
+		struct diags d = {0};
+		struct rt rt;
+
+		open_core(&s, cores[i]);
+		rt = unplaced(&s, &d);
+		assert_ok(find_globals(&rt));
+		for (size_t j = 0; j < COUNT_OF(settings); j++) {
+			const va_t *known = s.base.gort.rt.globals;
+			u64 found, expected;
+
+			assert_ok(rt_u(&rt, rt.globals[settings[j].global], settings[j].field,
+				       &found));
+			assert_ok(
+				rt_u(&rt, known[settings[j].global], settings[j].field, &expected));
+			assert_int_equal(found, expected);
+		}
+		diags_fini(&d);
+		shipped_close(&s);
+	}
+}
+
+/* The word that a proof needs: a field of a variable, or of what it points to. */
+struct proof {
+	enum rt_global global;
+	enum rt_field steps[2]; /* fields of variables inside the variable, then the word */
+	bool pointed;           /* behind the first word of the slice or list */
+	const char *text;       /* of the error; NULL when less may be found instead */
+};
+
+#define NO_STEP RT_FIELD_COUNT
+
+static va_t proof_word(const struct shipped *s, const struct proof *p)
+{
+	const struct rt *rt = &s->base.gort.rt;
+	va_t va = rt->globals[p->global];
+
+	if (p->pointed) {
+		va = shipped_read(s, va);
+		if (p->global != RT_G_ALLM)
+			va = shipped_read(s, va);
+	}
+	for (size_t i = 0; i < COUNT_OF(p->steps); i++)
+		if (p->steps[i] != NO_STEP)
+			va = rt_addr(rt, va, p->steps[i]);
+	return align_down(va, 8);
+}
+
+static void test_refused(void **state)
+{
+	static const struct proof proofs[] = {
+		{RT_G_FIRSTMODULEDATA,
+		 {RT_MODULE_GCDATA_N, NO_STEP},
+		 false,
+		 "firstmoduledata was not"},
+		{RT_G_FIRSTMODULEDATA,
+		 {RT_MODULE_GCBSS_N, NO_STEP},
+		 false,
+		 "firstmoduledata was not"},
+		{RT_G_FIRSTMODULEDATA,
+		 {RT_MODULE_ETEXT, NO_STEP},
+		 false,
+		 "firstmoduledata was not"},
+		{RT_G_MHEAP, {RT_MHEAP_SPANALLOC, RT_FIXALLOC_ARG}, false, "mheap_ was not"},
+		{RT_G_MHEAP, {RT_MHEAP_SPANALLOC, RT_FIXALLOC_SIZE}, false, "mheap_ was not"},
+		{RT_G_MHEAP, {RT_MHEAP_CACHEALLOC, RT_FIXALLOC_SIZE}, false, "mheap_ was not"},
+		{RT_G_MHEAP, {RT_MHEAP_CACHEALLOC, RT_FIXALLOC_STAT}, false, "memstats was not"},
+		{RT_G_GC_CONTROLLER, {RT_GCC_HEAP_MINIMUM, NO_STEP}, false, "gcController was not"},
+		{RT_G_GC_CONTROLLER, {RT_GCC_MAPPED_READY, NO_STEP}, false, "gcController was not"},
+		{RT_G_SIZE_CLASSES, {NO_STEP, NO_STEP}, false, "size classes was not"},
+		{RT_G_ALLM, {RT_M_G0, NO_STEP}, true, NULL},
+		{RT_G_ALLP, {RT_P_ID, NO_STEP}, true, "allp was not"},
+		{RT_G_ALLP, {RT_P_MCACHE, NO_STEP}, true, "allp was not"},
+		{RT_G_ALLGS, {RT_G_STACK_HI, NO_STEP}, true, "allgs was not"},
+		{RT_G_SCHED, {RT_SCHED_MNEXT, NO_STEP}, false, "sched was not"},
+		{RT_G_SCHED, {RT_SCHED_GOIDGEN, NO_STEP}, false, "sched was not"},
+		{RT_G_GCBITS_ARENAS,
+		 {RT_GCBITS_ARENAS_CURRENT, NO_STEP},
+		 false,
+		 "gcBitsArenas was not"},
+		{RT_G_PERSISTENT_CHUNKS, {NO_STEP, NO_STEP}, false, NULL},
+	};
+	static struct shipped s;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cores); i++) {
+		open_core(&s, cores[i]);
+		for (size_t j = 0; j < COUNT_OF(proofs); j++) {
+			va_t va = proof_word(&s, &proofs[j]);
+			struct memfile_change change = shipped_poke(&s, va, ~shipped_read(&s, va));
+			struct diags d = {0};
+			struct rt rt = unplaced(&s, &d);
+			struct err *err = find_globals(&rt);
+
+			if (proofs[j].text && !err)
+				fail_msg("%s: found without '%s'", cores[i], proofs[j].text);
+			if (proofs[j].text)
+				assert_err(err, ERR_FORMAT, proofs[j].text);
+			else
+				err_free(err);
+			memfile_undo(&s.file, &change);
+			diags_fini(&d);
+		}
+		shipped_close(&s);
+	}
+}
+
+TEST_MAIN(TEST(test_found), TEST(test_settings), TEST(test_refused))
