@@ -122,6 +122,23 @@ const struct part part_whole = {.name = "whole",
 				.end = end_flip,
 				.run = run_whole};
 
+/* And without an executable, where variables are found by what they look like. */
+static void run_blind(struct bench *b, struct trial *t)
+{
+	struct memfile_change change = change_word(b, t);
+	const char *more[] = {"--no-exe", NULL};
+
+	run_program(b, t, &variants[t->number % variant_count], more);
+	memfile_undo(&b->file, &change);
+}
+
+const struct part part_blind = {.name = "blind",
+				.full = 20000,
+				.sample = 100,
+				.begin = begin_flip,
+				.end = end_flip,
+				.run = run_blind};
+
 /* Budgets beyond what the open core has taken, up to what is enough for each command. */
 #define LIMIT_STEP_BYTES ((u64)16 << 10)
 #define LIMIT_STEPS 200

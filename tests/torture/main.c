@@ -1,6 +1,6 @@
 /* torture [options] FOLDER: damages the shipped cores that are unpacked in FOLDER.
  *
- *   --part NAME     only flip, whole, head, cut, shrink, limit or budget
+ *   --part NAME     only flip, whole, blind, head, cut, shrink, limit or budget
  *   --core NAME     only this core
  *   --seed N        other damage than that of seed 1
  *   --only I        only trial I
@@ -25,8 +25,8 @@
 #define MAX_JOBS 16
 #define MAX_FAILURES 20 /* of one part on one core; then it ends */
 
-static const struct part *const parts[] = {&part_flip,   &part_whole, &part_head,  &part_cut,
-					   &part_shrink, &part_limit, &part_budget};
+static const struct part *const parts[] = {&part_flip, &part_whole,  &part_blind, &part_head,
+					   &part_cut,  &part_shrink, &part_limit, &part_budget};
 
 static const struct {
 	const char *name, *exe;
@@ -178,7 +178,7 @@ static void print_stderr(const struct worker *w)
 		text[n] = '\0';
 		printf("%s\n", text);
 	}
-	if (ftruncate(w->stderr_fd, 0) != 0)
+	if (ftruncate(w->stderr_fd, 0) != 0 || lseek(w->stderr_fd, 0, SEEK_SET) < 0)
 		abort();
 }
 

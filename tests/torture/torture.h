@@ -36,8 +36,8 @@ struct part {
 	void (*run)(struct bench *b, struct trial *t);
 };
 
-extern const struct part part_flip, part_whole, part_head, part_cut, part_shrink, part_limit,
-	part_budget;
+extern const struct part part_flip, part_whole, part_blind, part_head, part_cut, part_shrink,
+	part_limit, part_budget;
 
 /* The next number of a trial's generator; and one below n. */
 u64 trial_random(struct trial *t);
