@@ -334,6 +334,8 @@ def check_spanscope(tool, target, dump, known):
     yield from guarded(lambda: check_overview(tool))
     yield from guarded(lambda: checks.verify(tool.json("verify")))
     if program.twins:
+        # As many runs again as there were before.
+        tool.deadline = time.monotonic() + TEST_SECONDS
         yield from guarded(lambda: twins.check(tool, go_file(target), program.frozen))
     if dump == "kernel":
         record = tool.core.with_name("process")

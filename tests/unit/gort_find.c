@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+#define DAMAGED 500
+
 static const char *const cores[] = {"quiet-go1.19/quiet", "fragmented-go1.26/fragmented"};
 
 static void open_core(struct shipped *s, const char *exe)
@@ -193,4 +195,33 @@ static void test_refused(void **state)
 	}
 }
 
-TEST_MAIN(TEST(test_found), TEST(test_settings), TEST(test_refused))
+/* Whatever a word holds, the search ends. */
+static void test_damage(void **state)
+{
+	static struct shipped s;
+	u64 seed = 20;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cores); i++) {
+		open_core(&s, cores[i]);
+		for (int j = 0; j < DAMAGED; j++) {
+			enum shipped_pool pool =
+				(enum shipped_pool)(test_random(&seed) % POOL_COUNT);
+			va_t va = shipped_word(&s, pool, test_random(&seed));
+			va_t other = shipped_word(&s, pool, test_random(&seed));
+			/* Another word of the kind, a pointer to one, or anything. */
+			const u64 words[] = {shipped_read(&s, other), other, test_random(&seed), 0};
+			struct memfile_change change =
+				shipped_poke(&s, va, words[test_random(&seed) % COUNT_OF(words)]);
+			struct diags d = {0};
+			struct rt rt = unplaced(&s, &d);
+
+			err_free(find_globals(&rt));
+			memfile_undo(&s.file, &change);
+			diags_fini(&d);
+		}
+		shipped_close(&s);
+	}
+}
+
+TEST_MAIN(TEST(test_found), TEST(test_settings), TEST(test_refused), TEST(test_damage))
