@@ -3,14 +3,12 @@
 /* Oldest release whose memory statistics live in gcController; older ones are another reader. */
 #define OLDEST_MINOR 19
 #define NEWEST_MINOR 27
-/* No distribution at hand has a toolchain of it. */
-#define UNTESTED_MINOR 20
 
 enum release_support dialect_support(const struct go_version *v)
 {
 	if (v->minor < OLDEST_MINOR)
 		return RELEASE_UNREAD;
-	if (v->minor > NEWEST_MINOR || v->minor == UNTESTED_MINOR)
+	if (v->minor > NEWEST_MINOR)
 		return RELEASE_UNTESTED;
 	return RELEASE_TESTED;
 }
@@ -27,7 +25,7 @@ bool dialect_is_beyond(const struct go_version *v, unsigned minor)
 
 const char *dialect_supported_text(void)
 {
-	return "1.19 and 1.21 to 1.27";
+	return "1.19 to 1.27";
 }
 
 struct dialect dialect_of(const struct go_version *v)

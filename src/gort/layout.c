@@ -25,8 +25,17 @@ struct layout_row {
 	u32 offset, size, count;
 };
 
+static const struct layout_row go1_19_0[RT_FIELD_COUNT] = {
+#include "gort/layouts/go1_19_0.inc"
+};
 static const struct layout_row go1_19[RT_FIELD_COUNT] = {
 #include "gort/layouts/go1_19.inc"
+};
+static const struct layout_row go1_20[RT_FIELD_COUNT] = {
+#include "gort/layouts/go1_20.inc"
+};
+static const struct layout_row go1_21_0[RT_FIELD_COUNT] = {
+#include "gort/layouts/go1_21_0.inc"
 };
 static const struct layout_row go1_21[RT_FIELD_COUNT] = {
 #include "gort/layouts/go1_21.inc"
@@ -34,11 +43,20 @@ static const struct layout_row go1_21[RT_FIELD_COUNT] = {
 static const struct layout_row go1_22[RT_FIELD_COUNT] = {
 #include "gort/layouts/go1_22.inc"
 };
+static const struct layout_row go1_23_0[RT_FIELD_COUNT] = {
+#include "gort/layouts/go1_23_0.inc"
+};
 static const struct layout_row go1_23[RT_FIELD_COUNT] = {
 #include "gort/layouts/go1_23.inc"
 };
+static const struct layout_row go1_23_12[RT_FIELD_COUNT] = {
+#include "gort/layouts/go1_23_12.inc"
+};
 static const struct layout_row go1_24[RT_FIELD_COUNT] = {
 #include "gort/layouts/go1_24.inc"
+};
+static const struct layout_row go1_24_6[RT_FIELD_COUNT] = {
+#include "gort/layouts/go1_24_6.inc"
 };
 static const struct layout_row go1_25[RT_FIELD_COUNT] = {
 #include "gort/layouts/go1_25.inc"

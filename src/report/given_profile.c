@@ -21,8 +21,24 @@ static va_t code_at(const struct snapshot *s, u64 offset)
 	return 0;
 }
 
+static const char *last_part(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot ? dot + 1 : name;
+}
+
+/* Whether a profile of this very build may give the code of `real` this name: it leaves out
+ * wrappers that the compiler made around what it inlined, and writes type arguments in two ways. */
+static bool may_be_called(const char *real, const char *name)
+{
+	return !strncmp(real, name, PPROF_NAME_MAX - 1) || strchr(name, '[') ||
+	       strstr(real, "wrap") || strstr(real, "-fm") ||
+	       !strcmp(last_part(real), last_part(name));
+}
+
 /* Whether the core has another function where a call of the profile is: of the same build all are
- * equal, of another many may be. */
+ * equal, of another many may be. C has no names here. */
 static bool calls_differ(const struct snapshot *s, const struct pprof_heap *p)
 {
 	va_t code = code_at(s, p->code_offset);
@@ -33,12 +49,10 @@ static bool calls_differ(const struct snapshot *s, const struct pprof_heap *p)
 	    !functab_open(&s->gort->rt, &s->gort->modules.v.v[0], &t))
 		return false;
 	for (size_t i = 0; i < p->call_count; i++) {
-		const char *name = functab_name(&t, va_plus(code, p->calls[i].at));
+		const char *real = functab_name(&t, va_plus(code, p->calls[i].at));
 
-		/* C has no names here, and type arguments are written in two ways. */
-		found = found || name;
-		if (name && !strchr(p->calls[i].function, '[') &&
-		    strncmp(name, p->calls[i].function, PPROF_NAME_MAX - 1) != 0)
+		found = found || real;
+		if (real && !may_be_called(real, p->calls[i].function))
 			return true;
 	}
 	return p->call_count && !found;

@@ -12,10 +12,23 @@
 #define CLASS_SHARE 10  /* of those with a tenth of the bytes */
 #define SECOND_NS 1000000000
 
-/* "GOGC=100" or "GOGC=off". */
+/* What GOGC would be set to. */
 static const char *gogc_text(const struct facts *f)
 {
-	return f->m.gc_percent < 0 ? "GOGC=off" : SAY(f, "GOGC=%lld", (long long)f->m.gc_percent);
+	return f->m.gc_percent < 0 ? "a GOGC (now off)"
+				   : SAY(f, "a lower GOGC (now %lld)", (long long)f->m.gc_percent);
+}
+
+static bool has_limit(const struct facts *f)
+{
+	return f->m.memory_limit < GO_MAX_ADDR;
+}
+
+static const char *limit_text(const struct facts *f)
+{
+	return has_limit(f)
+		       ? SAY(f, "a lower GOMEMLIMIT (now %s)", facts_size(f, f->m.memory_limit))
+		       : "a GOMEMLIMIT (now none)";
 }
 
 void judge_idle_retained(const struct facts *f, struct verdict *v)
@@ -27,9 +40,9 @@ void judge_idle_retained(const struct facts *f, struct verdict *v)
 			 facts_size(f, v->bytes));
 	v->remedy = SAY(f,
 			"The scavenger gives them back over minutes while the heap stays small; "
-			"debug.FreeOSMemory() does at once. To keep less: GOMEMLIMIT a little "
-			"above what the program needs, or a lower GOGC (now %s).",
-			gogc_text(f));
+			"debug.FreeOSMemory() does at once. To keep less: %s a little above what "
+			"the program needs, or %s.",
+			limit_text(f), gogc_text(f));
 	verdict_evidence(v, "HeapIdle", f->m.heap_idle);
 	verdict_evidence(v, "HeapReleased", f->m.heap_released);
 }
@@ -180,20 +193,25 @@ void judge_garbage(const struct facts *f, struct verdict *v)
 	v->summary =
 		SAY(f, "up to %s may be garbage: %s found dead, %s allocated since the last GC",
 		    facts_size(f, v->bytes), facts_size(f, dead), facts_size(f, fresh));
-	if (f->m.gc_percent < 0 && f->m.next_gc >= GO_MAX_ADDR)
+	if (f->m.next_gc >= GO_MAX_ADDR)
 		v->remedy = SAY(f, "%s. It is switched off (GOGC=off): set GOGC, or a GOMEMLIMIT.",
 				last_gc_text(f));
 	else
-		v->remedy = SAY(f,
-				"%s; the next is due at %s (NextGC). A lower GOGC (now %s) or a "
-				"GOMEMLIMIT makes it come earlier, at the price of CPU.",
-				last_gc_text(f), facts_size(f, f->m.next_gc), gogc_text(f));
+		v->remedy = SAY(
+			f,
+			"%s; the next is due at %s (NextGC). It comes earlier, at the price "
+			"of CPU, with %s or %s.",
+			last_gc_text(f), facts_size(f, f->m.next_gc), gogc_text(f), limit_text(f));
 	verdict_evidence(v, "dead", dead);
 	verdict_evidence(v, "fresh", fresh);
 	verdict_evidence(v, "heapMarked", f->m.heap_marked);
 	verdict_evidence(v, "NextGC", f->m.next_gc);
 	verdict_evidence(v, "LastGC", f->m.last_gc);
 	verdict_evidence(v, "seconds_since_gc", seconds_since_gc(f));
+	if (f->m.gc_percent >= 0)
+		verdict_evidence(v, "GOGC", (u64)f->m.gc_percent);
+	if (has_limit(f))
+		verdict_evidence(v, "GOMEMLIMIT", f->m.memory_limit);
 }
 
 /* What is never written is not called garbage besides. */
@@ -235,7 +253,7 @@ void judge_memory_limit(const struct facts *f, struct verdict *v)
 	u64 limit = f->m.memory_limit, mapped = f->m.mapped_ready;
 	char share[REPORT_PERCENT_BUF];
 
-	if (limit >= GO_MAX_ADDR || mapped < limit / 10 * 9)
+	if (!has_limit(f) || mapped < limit / 10 * 9)
 		return;
 	v->bytes = mapped;
 	v->summary = SAY(f, "the runtime has %s (Sys-HeapReleased), %s of its memory limit of %s",

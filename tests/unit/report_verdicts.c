@@ -304,24 +304,34 @@ static void test_stacks(void **state)
  * memory and were not written to; of live objects as well as of new ones. */
 static void test_cleared(void **state)
 {
+	static const struct {
+		bool alloc;
+		int sweep;
+		u64 garbage;
+	} spans[] = {
+		{false, 0, MIB}, /* new */
+		{true, 0, 0},    /* live */
+		{true, -2, MIB}, /* dead */
+	};
 	static struct judged j;
 
 	(void)state;
 	if (!tmp_has_holes())
 		skip();
-	for (int live = 0; live < 2; live++) {
+	for (size_t i = 0; i < COUNT_OF(spans); i++) {
 		struct mkgo *go = mkgo_new(24, 0);
 
 		mkgo_span(go, (struct mkgo_span){.start = CLEARED,
 						 .npages = 512,
+						 .sweep = spans[i].sweep,
 						 .freeindex = 1,
-						 .alloc = {(u64)live}});
+						 .alloc = {spans[i].alloc}});
 		touch(go, CLEARED, MIB, '#');
 		touch(go, CLEARED + MIB, MIB, '.');
 		mkgo_finish(go);
 		judge(&j, go);
 		assert_bytes(&j, "never-written", 2 * MIB);
-		assert_bytes(&j, "garbage", live ? 0 : MIB);
+		assert_bytes(&j, "garbage", spans[i].garbage);
 		assert_disjoint(&j.l, j.v, j.n);
 		finish(&j);
 	}
