@@ -61,6 +61,26 @@ bool find_in_variables(const struct finder *f, va_t va)
 	return false;
 }
 
+bool find_is_part(const struct finder *f, va_t va)
+{
+	static const struct {
+		enum rt_global g;
+		enum rt_field whole;
+	} found[] = {
+		{RT_G_MHEAP, RT_MHEAP},
+		{RT_G_MEMSTATS, RT_MSTATS_DELTAS},
+		{RT_G_GC_CONTROLLER, RT_GCC},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(found); i++) {
+		va_t lo = rt_addr(f->rt, f->rt->globals[found[i].g], found[i].whole);
+
+		if (va >= lo && va - lo < rt_size(f->rt, found[i].whole))
+			return true;
+	}
+	return f->m0 && va >= f->m0 && va - f->m0 < rt_size(f->rt, RT_M);
+}
+
 bool find_dumped(const struct finder *f, va_t va, u64 n)
 {
 	va_t end;

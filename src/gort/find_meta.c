@@ -97,24 +97,6 @@ static u64 count_buckets(const struct finder *f, va_t b, u64 type)
 	return n;
 }
 
-static struct err *find_bucket_list(struct finder *f, enum rt_global g, const char *name, u64 type)
-{
-	struct find_answer a = {.name = name};
-	va_t head = 0;
-
-	for (size_t i = 0; i < f->outside.n; i++) {
-		struct find_pointer p = f->outside.v[i];
-		u64 n = p.to != head && find_chunk(f, p.to) ? count_buckets(f, p.to, type) : 0;
-
-		if (!n)
-			continue;
-		if (n > a.rank)
-			head = p.to;
-		find_take(&a, p.at, n);
-	}
-	return find_settle(f, g, &a, false);
-}
-
 /* Whether the table has the bucket where its hash says. */
 static bool has_bucket(const struct finder *f, va_t table, va_t bucket)
 {
@@ -132,6 +114,40 @@ static bool has_bucket(const struct finder *f, va_t table, va_t bucket)
 	return b == bucket;
 }
 
+/* What points to a table that has the bucket, buckhash. */
+static void find_table(const struct finder *f, va_t bucket, struct find_answer *a)
+{
+	for (size_t i = 0; i < f->outside.n; i++) {
+		struct find_pointer p = f->outside.v[i];
+
+		if (p.to % 4096 == 0 && find_dumped(f, p.to, GO_BUCKHASH_BYTES) &&
+		    has_bucket(f, p.to, bucket))
+			find_take(a, p.at, 0);
+	}
+}
+
+/* A few words of persistent memory may look like a bucket: a real one is in the table too. */
+static struct err *find_bucket_list(struct finder *f, enum rt_global g, const char *name, u64 type)
+{
+	struct find_answer a = {.name = name};
+	va_t head = 0;
+
+	for (size_t i = 0; i < f->outside.n; i++) {
+		struct find_pointer p = f->outside.v[i];
+		u64 n = p.to != head && find_chunk(f, p.to) ? count_buckets(f, p.to, type) : 0;
+		struct find_answer table = {.name = "buckhash"};
+
+		if (n)
+			find_table(f, p.to, &table);
+		if (!table.va)
+			continue;
+		if (n > a.rank)
+			head = p.to;
+		find_take(&a, p.at, n);
+	}
+	return find_settle(f, g, &a, false);
+}
+
 /* buckhash is made with the first bucket, of whatever kind. */
 static struct err *find_buckhash(struct finder *f)
 {
@@ -142,13 +158,8 @@ static struct err *find_buckhash(struct finder *f)
 	for (size_t i = 0; i < COUNT_OF(lists) && !bucket; i++)
 		if (f->rt->globals[lists[i]])
 			(void)image_u64(f->rt->im, f->rt->globals[lists[i]], &bucket);
-	for (size_t i = 0; i < f->outside.n && bucket; i++) {
-		struct find_pointer p = f->outside.v[i];
-
-		if (p.to % 4096 == 0 && find_dumped(f, p.to, GO_BUCKHASH_BYTES) &&
-		    has_bucket(f, p.to, bucket))
-			find_take(&a, p.at, 0);
-	}
+	if (bucket)
+		find_table(f, bucket, &a);
 	return find_settle(f, RT_G_BUCKHASH, &a, bucket != 0);
 }
 

@@ -80,6 +80,9 @@ static inline u32 find_half(u64 word, unsigned i)
 /* Whether va is one of the module's variables. */
 bool find_in_variables(const struct finder *f, va_t va);
 
+/* Whether va is in one of the large variables that were found already, and so is no other. */
+bool find_is_part(const struct finder *f, va_t va);
+
 /* Whether n bytes at va, which is aligned for a word, were dumped. */
 bool find_dumped(const struct finder *f, va_t va, u64 n);
 

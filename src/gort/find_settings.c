@@ -65,7 +65,8 @@ static struct err *find_debug(struct finder *f)
 			va_t base = it.va + 8 * i - (offset - 4 * half);
 			u64 rank;
 
-			if (find_half(find_word(&it, i), (unsigned)half) != 1)
+			if (find_half(find_word(&it, i), (unsigned)half) != 1 ||
+			    find_is_part(f, base))
 				continue;
 			rank = rank_debug(f, base);
 			if (rank &&
@@ -146,7 +147,7 @@ static struct err *find_scavenge(struct finder *f)
 		for (size_t i = 0; i < it.n; i++) {
 			va_t base = it.va + 8 * i - distance;
 
-			if (find_word(&it, i) >= pacing.limit / 2 &&
+			if (find_word(&it, i) >= pacing.limit / 2 && !find_is_part(f, base) &&
 			    is_scavenge(f, base, &pacing) && (!a.va || !same_goals(f, a.va, base)))
 				find_take(&a, base, 0);
 		}
