@@ -174,8 +174,9 @@ def cgo(truth, classes, dump):
 class Program:
     """tables: checks more of spanscope's results. frozen: the program ends in truth.Freeze or
     truth.Stop. without: the releases that it is not for. c_heap: where there is C, it has memory
-    of C's malloc, or threads do. twins: it is looked at without DWARF too. environment: variables,
-    name and value."""
+    of C's malloc, or threads do. twins: it is looked at without DWARF too. pair: after gcore it is
+    dumped by the kernel too. refused: why its heap is not read. environment: variables, name and
+    value."""
     check: collections.abc.Callable
     folder: str
     arguments: tuple = ()
@@ -186,6 +187,8 @@ class Program:
     tables: collections.abc.Callable = None
     c_heap: bool = False
     twins: bool = False
+    pair: bool = False
+    refused: str = None
     environment: tuple = ()
 
 
@@ -252,7 +255,7 @@ def split_program(moment):
 
 
 PROGRAMS = {
-    "quiet": Program(quiet, "quiet", ("-secret", ARGUMENT), tables=private, twins=True,
+    "quiet": Program(quiet, "quiet", ("-secret", ARGUMENT), tables=private, twins=True, pair=True,
                      modes=("static", "pie", "cgo", "greentea", "nogreentea")),
     "fragmented": Program(fragmented, "fragmented"),
     "idle": Program(idle, "idle"),
@@ -276,5 +279,7 @@ PROGRAMS = {
     "altstack": Program(altstack, "altstack", modes=("cgo",), c_heap=True),
     "plugin": Program(modules, "plugin", twins=True, modes=("plugin",), c_heap=True),
     "c-shared": Program(modules, "cshared", twins=True, modes=("c-shared",), c_heap=True),
+    "two": Program(None, "tworuntimes", modes=("two",), dumps=("gcore",),
+                   refused="several Go runtimes are in this process"),
     "cgo": Program(cgo, "cgo", twins=True, modes=("cgo",), c_heap=True),
 }
