@@ -7,6 +7,7 @@
     spans   a heap of 64 GiB in 4 million spans, hardly a page of it resident
     holes   a heap of 16 GiB in a million spans, of which every second page is resident
     binary  a small heap, whose executable has 100 MB and compressed DWARF
+    data    a small heap, 100 MB of variables, and a stripped executable
 
 Programs are built with Go 1.26, and dumped by the kernel, once; their cores stay in the cache
 folder (holes: 8.5 GB on disk, and as much memory while the program runs). Prints a table a case:
@@ -35,6 +36,7 @@ PROGRAMS = {
     "spans": ["manyspans", "-blocks", "4000000"],
     "holes": ["manyspans", "-blocks", "1000000", "-write", "2"],
     "binary": ["bigbinary"],
+    "data": ["bigdata"],
 }
 
 # The executable of 100 MB: so many packages of so many functions.
@@ -77,17 +79,34 @@ def write_functions(folder):
         "\ttruth.Note(\"sum\", all[0](1))", "\ttruth.Freeze()", "}", ""]))
 
 
+def write_variables(folder):
+    """Writes a module with 100 MB of variables that the linker puts into the data segment."""
+    shutil.copytree(TOP / "tests/live/progs/truth", folder / "truth")
+    shutil.copy(TOP / "tests/live/progs/go.mod", folder)
+    main = folder / "bigdata"
+    main.mkdir()
+    (main / "main.go").write_text("\n".join([
+        "package main", "", 'import "spanscope.test/progs/truth"', "",
+        "var words = [100 << 20 / 8]uint64{1, 2, 3}", "", "func main() {", "\ttruth.Start()",
+        "\tfor i := range words {", "\t\twords[i] = uint64(i) * 0x9e3779b97f4a7c15", "\t}",
+        "\ttruth.Freeze()", "}", ""]))
+
+
+WRITERS = {"bigbinary": write_functions, "bigdata": write_variables}
+
+
 def build_program(name, folder):
     subprocess.run([TOP / "scripts/fetch-toolchains", RELEASE], check=True)
     go = CACHE / "toolchains" / f"go{RELEASE}" / "bin" / "go"
     env = dict(os.environ, GOENV="off", GOTOOLCHAIN="local", CGO_ENABLED="0", GOPROXY="off",
                GOFLAGS="-mod=mod", GOWORK="off", GOCACHE=str(CACHE / "gocache" / f"go{RELEASE}"))
     sources = TOP / "tests/live/progs"
-    if name == "bigbinary":
+    if name in WRITERS:
         sources = folder / "source"
         sources.mkdir()
-        write_functions(sources)
-    subprocess.run([go, "build", "-buildvcs=false", "-o", folder / name, f"./{name}"],
+        WRITERS[name](sources)
+    flags = ["-ldflags=-s -w"] if name == "bigdata" else []
+    subprocess.run([go, "build", "-buildvcs=false", *flags, "-o", folder / name, f"./{name}"],
                    cwd=sources, env=env, check=True)
 
 
@@ -176,8 +195,14 @@ def bench_binary(spanscope, core):
     measure(f"`spanscope core`, executable of {size / 1e6:.0f} MB", [spanscope, core])
 
 
+def bench_data(spanscope, core):
+    size = (core.parent / "bigdata").stat().st_size
+    measure(f"`spanscope core`, stripped executable of {size / 1e6:.0f} MB", [spanscope, core])
+    measure("`spanscope --no-exe core`", [spanscope, "--no-exe", core])
+
+
 BENCHES = {"heap": bench_heap, "spans": bench_overview, "holes": bench_overview,
-           "binary": bench_binary}
+           "binary": bench_binary, "data": bench_data}
 
 
 def main():
