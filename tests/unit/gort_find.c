@@ -195,6 +195,38 @@ static void test_refused(void **state)
 	}
 }
 
+/* What only looks like a profile bucket is in no table of them. */
+static void test_bucket_in_no_table(void **state)
+{
+	static struct shipped s;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cores); i++) {
+		struct memfile_change changes[3];
+		struct diags d = {0};
+		struct rt rt;
+		const va_t *known = s.base.gort.rt.globals;
+		va_t chunk, variable;
+
+		open_core(&s, cores[i]);
+		rt = unplaced(&s, &d);
+		variable = known[RT_G_BBUCKETS];
+		assert_int_equal(shipped_read(&s, variable), 0);
+		chunk = shipped_read(&s, known[RT_G_PERSISTENT_CHUNKS]) + 4096;
+		changes[0] = shipped_poke(&s, variable, chunk);
+		changes[1] = shipped_poke(&s, rt_addr(&rt, chunk, RT_BUCKET_TYP), 2);
+		changes[2] = shipped_poke(&s, rt_addr(&rt, chunk, RT_BUCKET_ALLNEXT), 0);
+		assert_ok(find_globals(&rt));
+		assert_int_equal(rt.globals[RT_G_BBUCKETS], 0);
+		assert_int_equal(rt.globals[RT_G_BUCKHASH],
+				 shipped_read(&s, known[RT_G_MBUCKETS]) ? known[RT_G_BUCKHASH] : 0);
+		for (size_t j = COUNT_OF(changes); j-- > 0;)
+			memfile_undo(&s.file, &changes[j]);
+		diags_fini(&d);
+		shipped_close(&s);
+	}
+}
+
 /* Whatever a word holds, the search ends. */
 static void test_damage(void **state)
 {
@@ -224,4 +256,5 @@ static void test_damage(void **state)
 	}
 }
 
-TEST_MAIN(TEST(test_found), TEST(test_settings), TEST(test_refused), TEST(test_damage))
+TEST_MAIN(TEST(test_found), TEST(test_settings), TEST(test_refused), TEST(test_bucket_in_no_table),
+	  TEST(test_damage))
