@@ -133,17 +133,24 @@ static struct err *check_single(const struct rt *rt, const struct find_answer *f
 		       module_file(rt, first->va), module_file(rt, first->other));
 }
 
+static struct err *find_first(const struct finder *f, struct find_answer *first)
+{
+	struct modules_found found = {.v = {0}};
+	struct err *err = search(f, &found);
+
+	*first = (struct find_answer){.name = "firstmoduledata"};
+	if (!err)
+		choose_first(f, &found, first);
+	array_free(&found.v);
+	return err ? err : check_single(f->rt, first);
+}
+
 struct err *find_single_runtime(struct rt *rt)
 {
 	struct finder f = {.rt = rt};
-	struct modules_found found = {.v = {0}};
-	struct find_answer first = {.name = "firstmoduledata"};
-	struct err *err = search(&f, &found);
+	struct find_answer first;
 
-	if (!err)
-		choose_first(&f, &found, &first);
-	array_free(&found.v);
-	return err ? err : check_single(rt, &first);
+	return find_first(&f, &first);
 }
 
 static void add_range(struct finder *f, enum rt_field lo, enum rt_field hi)
@@ -156,15 +163,9 @@ static void add_range(struct finder *f, enum rt_field lo, enum rt_field hi)
 
 struct err *find_module(struct finder *f)
 {
-	struct modules_found found = {.v = {0}};
-	struct find_answer first = {.name = "firstmoduledata"};
-	struct err *err = search(f, &found);
+	struct find_answer first;
 
-	if (!err)
-		choose_first(f, &found, &first);
-	array_free(&found.v);
-	TRY(err);
-	TRY(check_single(f->rt, &first));
+	TRY(find_first(f, &first));
 	TRY(find_settle(f, RT_G_FIRSTMODULEDATA, &first, true));
 	add_range(f, RT_MODULE_NOPTRDATA, RT_MODULE_ENOPTRDATA);
 	add_range(f, RT_MODULE_DATA, RT_MODULE_EDATA);

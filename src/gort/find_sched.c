@@ -152,11 +152,6 @@ static struct err *find_allm(struct finder *f)
 }
 
 /* m0.allpSnapshot is a copy of allp that may be old. */
-static bool in_m0(const struct finder *f, va_t va)
-{
-	return va >= f->m0 && va < f->m0 + rt_size(f->rt, RT_M);
-}
-
 static struct err *find_allp(struct finder *f)
 {
 	struct find_answer a = {.name = "allp"};
@@ -166,7 +161,7 @@ static struct err *find_allp(struct finder *f)
 	for (size_t i = 0; i < f->slices.n; i++) {
 		struct find_pointer p = f->slices.v[i];
 
-		if (in_m0(f, p.at) || !read_slice(f, p.at, MAX_PS, &s) || !is_allp(f, &s) ||
+		if (find_is_part(f, p.at) || !read_slice(f, p.at, MAX_PS, &s) || !is_allp(f, &s) ||
 		    (s.ptr == best.ptr && s.len == best.len))
 			continue;
 		find_take(&a, p.at, s.len);
