@@ -25,6 +25,22 @@
 		push_err_;                                                                         \
 	})
 
+/* The index of the first element for which the condition holds, which calls it e; (a)->n when it
+ * holds for none. It must hold for all behind that one. */
+#define array_first(a, condition)                                                                  \
+	({                                                                                         \
+		size_t first_lo_ = 0, first_hi_ = (a)->n;                                          \
+		while (first_lo_ < first_hi_) {                                                    \
+			size_t first_mid_ = first_lo_ + (first_hi_ - first_lo_) / 2;               \
+			const __typeof__(*(a)->v) *e = &(a)->v[first_mid_];                        \
+			if (condition)                                                             \
+				first_hi_ = first_mid_;                                            \
+			else                                                                       \
+				first_lo_ = first_mid_ + 1;                                        \
+		}                                                                                  \
+		first_lo_;                                                                         \
+	})
+
 #define array_shrink(a) mem_shrink((void **)&(a)->v, &(a)->cap, sizeof(*(a)->v), (a)->n)
 
 #define array_free(a)                                                                              \

@@ -59,17 +59,9 @@ struct err *arenas_read(const struct rt *rt, struct arenas *ret)
 
 const struct heap_arena *arenas_find(const struct arenas *arenas, va_t va)
 {
-	size_t lo = 0, hi = arenas->v.n;
+	size_t i = array_first(&arenas->v, e->base + GO_ARENA_BYTES > va);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (arenas->v.v[mid].base + GO_ARENA_BYTES <= va)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < arenas->v.n && arenas->v.v[lo].base <= va ? &arenas->v.v[lo] : NULL;
+	return i < arenas->v.n && arenas->v.v[i].base <= va ? &arenas->v.v[i] : NULL;
 }
 
 va_t arenas_end(const struct arenas *arenas, va_t va)

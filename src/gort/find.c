@@ -124,17 +124,9 @@ va_t find_lfstack_node(const struct finder *f, u64 head)
 
 const struct range *find_chunk(const struct finder *f, va_t va)
 {
-	size_t lo = 0, hi = f->chunks.n;
+	size_t i = array_first(&f->chunks, e->hi > va);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (f->chunks.v[mid].hi <= va)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < f->chunks.n && f->chunks.v[lo].lo <= va ? &f->chunks.v[lo] : NULL;
+	return i < f->chunks.n && f->chunks.v[i].lo <= va ? &f->chunks.v[i] : NULL;
 }
 
 static struct err *find_all(struct finder *f)

@@ -258,15 +258,7 @@ void spans_free(struct spans *s)
 
 const struct span *spans_find(const struct spans *s, va_t va)
 {
-	size_t lo = 0, hi = s->v.n;
+	size_t i = array_first(&s->v, span_end(e) > va);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (span_end(&s->v.v[mid]) <= va)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < s->v.n && s->v.v[lo].start <= va ? &s->v.v[lo] : NULL;
+	return i < s->v.n && s->v.v[i].start <= va ? &s->v.v[i] : NULL;
 }

@@ -44,32 +44,16 @@ void image_close(struct image *im)
 
 const struct segment *image_segment(const struct image *im, va_t va)
 {
-	size_t lo = 0, hi = im->segs.n;
+	size_t i = array_first(&im->segs, e->hi > va);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (im->segs.v[mid].hi <= va)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < im->segs.n && im->segs.v[lo].lo <= va ? &im->segs.v[lo] : NULL;
+	return i < im->segs.n && im->segs.v[i].lo <= va ? &im->segs.v[i] : NULL;
 }
 
 const struct vma *image_vma(const struct image *im, va_t va)
 {
-	size_t lo = 0, hi = im->vmas.n;
+	size_t i = array_first(&im->vmas, e->hi > va);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (im->vmas.v[mid].hi <= va)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < im->vmas.n && im->vmas.v[lo].lo <= va ? &im->vmas.v[lo] : NULL;
+	return i < im->vmas.n && im->vmas.v[i].lo <= va ? &im->vmas.v[i] : NULL;
 }
 
 /* Where n bytes of memory stand in the file, if one segment has them all. */

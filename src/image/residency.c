@@ -83,17 +83,9 @@ enum evidence residency_kind_evidence(enum page_kind kind)
 void residency_tally(const struct residency *res, va_t lo, va_t hi,
 		     u64 by_kind[static PAGE_KIND_COUNT])
 {
-	size_t a = 0, b = res->runs.n;
+	size_t behind = array_first(&res->runs, ((u64)e->page << PAGE_SHIFT) > lo);
 
-	while (a < b) { /* first run that begins behind lo */
-		size_t mid = a + (b - a) / 2;
-
-		if (((u64)res->runs.v[mid].page << PAGE_SHIFT) <= lo)
-			a = mid + 1;
-		else
-			b = mid;
-	}
-	for (size_t run = a; run > 0 && lo < hi; run++) {
+	for (size_t run = behind; run > 0 && lo < hi; run++) {
 		va_t end = hi;
 
 		if (run < res->runs.n)

@@ -221,17 +221,9 @@ void smaps_fini(struct smaps *s)
 
 const struct smaps_vma *smaps_find(const struct smaps *s, va_t va)
 {
-	size_t lo = 0, hi = s->vmas.n;
+	size_t i = array_first(&s->vmas, e->hi > va);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (s->vmas.v[mid].hi <= va)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < s->vmas.n && s->vmas.v[lo].lo <= va ? &s->vmas.v[lo] : NULL;
+	return i < s->vmas.n && s->vmas.v[i].lo <= va ? &s->vmas.v[i] : NULL;
 }
 
 static bool is_named(const struct smaps *s, va_t va, const char *name)

@@ -336,20 +336,9 @@ struct columns ledger_total(const struct ledger *l)
 
 void ledger_vma_cells(const struct ledger *l, size_t vma, size_t *first, size_t *last)
 {
-	size_t lo = 0, hi = l->cells.n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (l->cells.v[mid].vma < vma)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	*first = lo;
-	while (lo < l->cells.n && l->cells.v[lo].vma == vma)
-		lo++;
-	*last = lo;
+	*first = *last = array_first(&l->cells, e->vma >= vma);
+	while (*last < l->cells.n && l->cells.v[*last].vma == vma)
+		++*last;
 }
 
 struct columns ledger_vma_columns(const struct ledger *l, size_t vma, enum category *owner)
