@@ -387,7 +387,7 @@ struct err *opts_print_help(const struct command *command, FILE *f)
 
 struct err *opts_print_version(FILE *f)
 {
-	fprintf(f, "spanscope %s\nreads cores of Go %s, linux/amd64\n", SPANSCOPE_VERSION,
-		dialect_supported_text());
+	fprintf(f, "spanscope %s\nreads cores of Go %s, linux/amd64 and linux/arm64\n",
+		SPANSCOPE_VERSION, dialect_supported_text());
 	return ferror(f) ? err_os("the result cannot be written") : NULL;
 }

@@ -28,10 +28,10 @@ const char *dialect_supported_text(void)
 	return "1.19 to 1.27";
 }
 
-struct dialect dialect_of(const struct go_version *v)
+struct dialect dialect_of(const struct go_version *v, const struct arch *arch)
 {
 	return (struct dialect){
-		.arena_base_offset = 0xffff800000000000u, /* amd64 */
+		.arena_base_offset = arch->id == ARCH_AMD64 ? 0xffff800000000000u : 0,
 		/* mgcpacer.go memoryLimitHeapGoalHeadroomPercent, added in 1.21. */
 		.headroom_percent = v->minor >= 21 ? 3 : 0,
 		.tag_bits = v->minor >= 25 ? 24 : 19,

@@ -54,6 +54,6 @@ bool dialect_is_beyond(const struct go_version *v, unsigned minor);
 /* "1.19 and 1.21 to 1.27", for messages. */
 const char *dialect_supported_text(void);
 
-struct dialect dialect_of(const struct go_version *v);
+struct dialect dialect_of(const struct go_version *v, const struct arch *arch);
 
 #endif

@@ -119,7 +119,7 @@ va_t find_span_of(const struct finder *f, va_t va)
 
 va_t find_lfstack_node(const struct finder *f, u64 head)
 {
-	return (u64)((i64)head >> f->rt->dialect.tag_bits) << f->rt->dialect.tag_align_bits;
+	return head >> f->rt->dialect.tag_bits << f->rt->dialect.tag_align_bits;
 }
 
 const struct range *find_chunk(const struct finder *f, va_t va)

@@ -20,9 +20,13 @@ static const struct {
 #undef F
 };
 
-/* A row of a table; a field that the release lacks has count 0. */
+/* A row of a table; a field that the release lacks has count 0. On arm64 structures that are padded
+ * to lines of the cache are larger from 1.21 on: there the row has another place, too. */
 struct layout_row {
 	u32 offset, size, count;
+	struct {
+		u32 offset, size, count;
+	} arm64;
 };
 
 static const struct layout_row go1_19_0[RT_FIELD_COUNT] = {
@@ -163,20 +167,22 @@ static const struct layout_row *find_table(const struct go_version *v, unsigned 
 	return NULL;
 }
 
-static struct slot row_slot(const struct layout_row *row)
+static struct slot row_slot(const struct layout_row *row, const struct arch *arch)
 {
+	if (arch->id == ARCH_ARM64 && row->arm64.count)
+		return (struct slot){row->arm64.offset, row->arm64.size, row->arm64.count};
 	if (!row->count)
 		return (struct slot){.offset = -1};
 	return (struct slot){row->offset, row->size, row->count};
 }
 
-bool layout_from_table(const struct go_version *v, unsigned alternative,
+bool layout_from_table(const struct go_version *v, const struct arch *arch, unsigned alternative,
 		       struct slot slots[static RT_FIELD_COUNT])
 {
 	const struct layout_row *table = find_table(v, alternative);
 
 	for (int f = 0; table && f < RT_FIELD_COUNT; f++)
-		slots[f] = row_slot(&table[f]);
+		slots[f] = row_slot(&table[f], arch);
 	return table != NULL;
 }
 
@@ -188,14 +194,14 @@ static bool may_assume(size_t table, const struct go_version *v)
 		dialect_is_beyond(v, tables[table].minor));
 }
 
-bool layout_assume(const struct go_version *v, char text[static GO_VERSION_MAX],
-		   struct slot slots[static RT_FIELD_COUNT])
+bool layout_assume(const struct go_version *v, const struct arch *arch,
+		   char text[static GO_VERSION_MAX], struct slot slots[static RT_FIELD_COUNT])
 {
 	for (size_t i = COUNT_OF(tables); i-- > 0;) {
 		if (!may_assume(i, v))
 			continue;
 		for (int f = 0; f < RT_FIELD_COUNT; f++)
-			slots[f] = row_slot(&tables[i].rows[f]);
+			slots[f] = row_slot(&tables[i].rows[f], arch);
 		snprintf(text, GO_VERSION_MAX, "go1.%u.%u", tables[i].minor, tables[i].last_patch);
 		return true;
 	}
@@ -230,10 +236,10 @@ static void compare_field(struct slot *slots, int f, const struct slot *built_in
 }
 
 struct err *layout_complete(struct slot slots[static RT_FIELD_COUNT], const struct go_version *v,
-			    struct diags *d)
+			    const struct arch *arch, struct diags *d)
 {
 	struct slot built_in[RT_FIELD_COUNT], dwarf[RT_FIELD_COUNT];
-	bool have_table = layout_from_table(v, 0, built_in);
+	bool have_table = layout_from_table(v, arch, 0, built_in);
 
 	/* Judged by what DWARF has, not by what was filled in before. */
 	memcpy(dwarf, slots, sizeof(dwarf));

@@ -30,22 +30,23 @@ struct dw;
 struct err *layout_from_dwarf(const struct dw *dw,
 			      struct slot slots[static RT_FIELD_COUNT]) ERR_RESULT;
 
-/* Fills the slots from a table for this release: alternative 0 is the one for the experiments that
- * the version names, 1 and up are the release's others. False when there is none. */
-bool layout_from_table(const struct go_version *v, unsigned alternative,
+/* Fills the slots from a table for this release and architecture: alternative 0 is the one for the
+ * experiments that the version names, 1 and up are the release's others. False when there is none.
+ */
+bool layout_from_table(const struct go_version *v, const struct arch *arch, unsigned alternative,
 		       struct slot slots[static RT_FIELD_COUNT]);
 
 /* Fills the slots from the table that a release without one most likely has: that of other patch
  * releases, or the newest for a newer release. The text says of which release it is. False when
  * there is none. Nothing made with it counts before all invariants were seen to hold. */
-bool layout_assume(const struct go_version *v, char text[static GO_VERSION_MAX],
-		   struct slot slots[static RT_FIELD_COUNT]);
+bool layout_assume(const struct go_version *v, const struct arch *arch,
+		   char text[static GO_VERSION_MAX], struct slot slots[static RT_FIELD_COUNT]);
 
 /* Compares slots out of DWARF with the table of the release, if there is one: takes what DWARF
  * lacks from the table (a diagnostic), reports differences (another), and returns ERR_UNSUPPORTED
  * when a required field is in neither. */
 struct err *layout_complete(struct slot slots[static RT_FIELD_COUNT], const struct go_version *v,
-			    struct diags *d) ERR_RESULT;
+			    const struct arch *arch, struct diags *d) ERR_RESULT;
 
 /* The structure or variable that a field belongs to, its path in it, its name in fields.def, and
  * whether every release must have it. */

@@ -3,14 +3,7 @@
 #include "gort/list.h"
 #include "gort/rtget.h"
 
-/* struct ucontext on x86-64 (arch/x86/include/uapi/asm/sigcontext.h): flags, link, then
- * stack_t {sp, flags, size}, then r8..r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip. */
-enum { /* from the stack_t on */
-       UC_STACK_SIZE = 16,
-       UC_RBP = 24 + 10 * 8,
-       UC_RSP = 24 + 15 * 8,
-       UC_RIP = 24 + 16 * 8,
-};
+#define STACK_T_SIZE 16 /* stack_t {sp, flags, size} */
 
 static bool in_range(struct range r, va_t va)
 {
@@ -122,18 +115,19 @@ struct err *machines_read(const struct rt *rt, struct machines *ret)
 static bool interrupted(const struct rt *rt, struct range signal_stack, va_t from,
 			struct context *ret)
 {
+	const struct arch_registers *uc = &rt->im->arch->ucontext;
 	va_t end = MIN(signal_stack.hi,
 		       MIN(image_dumped_end(rt->im, from), va_plus(from, SIGNAL_FRAMES_MAX)));
 
-	for (va_t va = align_up(from, 8); va < end && end - va >= UC_RIP + 8; va += 8) {
+	for (va_t va = align_up(from, 8); va < end && end - va >= uc->pc + 8u; va += 8) {
 		u64 base, size;
 
 		if (image_u64(rt->im, va, &base) && base == signal_stack.lo &&
-		    image_u64(rt->im, va + UC_STACK_SIZE, &size) &&
+		    image_u64(rt->im, va + STACK_T_SIZE, &size) &&
 		    size == signal_stack.hi - signal_stack.lo)
-			return image_u64(rt->im, va + UC_RSP, &ret->sp) &&
-			       image_u64(rt->im, va + UC_RBP, &ret->fp) &&
-			       image_u64(rt->im, va + UC_RIP, &ret->pc);
+			return image_u64(rt->im, va + uc->sp, &ret->sp) &&
+			       image_u64(rt->im, va + uc->fp, &ret->fp) &&
+			       image_u64(rt->im, va + uc->pc, &ret->pc);
 	}
 	return false;
 }

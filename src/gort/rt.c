@@ -109,7 +109,7 @@ static struct err *resolve_dwarf(struct rt *rt, const char *path, va_t bias)
 	if (!err)
 		err = layout_from_dwarf(dw, rt->slots);
 	if (!err)
-		err = layout_complete(rt->slots, &rt->version, rt->d);
+		err = layout_complete(rt->slots, &rt->version, rt->im->arch, rt->d);
 	if (!err)
 		err = resolve_globals(rt, dw, bias);
 	dw_close(dw);
@@ -120,7 +120,7 @@ static struct err *resolve_dwarf(struct rt *rt, const char *path, va_t bias)
 /* A release that has no table: another's may fit. */
 static struct err *resolve_by_assumption(struct rt *rt)
 {
-	if (!layout_assume(&rt->version, rt->layout_of, rt->slots))
+	if (!layout_assume(&rt->version, rt->im->arch, rt->layout_of, rt->slots))
 		return err_new(ERR_MISSING, "no layout of %s is built in", rt->version.text);
 	return err_wrap(find_globals(rt),
 			"no layout of %s is built in, and that of %s does not fit",
@@ -133,7 +133,7 @@ static struct err *resolve_by_structure(struct rt *rt)
 {
 	struct err *first = NULL;
 
-	for (unsigned i = 0; layout_from_table(&rt->version, i, rt->slots); i++) {
+	for (unsigned i = 0; layout_from_table(&rt->version, rt->im->arch, i, rt->slots); i++) {
 		struct err *err = find_globals(rt);
 
 		if (!err) {
@@ -233,7 +233,7 @@ static struct err *read_state(struct rt *rt)
 /* The release decides what the structures mean, and whether they are read at all. */
 static struct err *check_release(struct rt *rt)
 {
-	rt->dialect = dialect_of(&rt->version);
+	rt->dialect = dialect_of(&rt->version, rt->im->arch);
 	if (dialect_support(&rt->version) == RELEASE_UNREAD)
 		return err_new(ERR_UNSUPPORTED, "%s: the heap of %s is read", rt->version.text,
 			       dialect_supported_text());
@@ -265,7 +265,7 @@ struct err *rt_attach_layout(struct rt *rt, const struct image *im, const struct
 	rt->d = d;
 	rt->version = *v;
 	TRY(check_release(rt));
-	if (!layout_from_table(v, 0, rt->slots))
+	if (!layout_from_table(v, im->arch, 0, rt->slots))
 		return err_new(ERR_MISSING, "no layout of %s is built in", v->text);
 	memcpy(rt->globals, globals, sizeof(rt->globals));
 	return check_and_read(rt);

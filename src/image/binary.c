@@ -176,6 +176,30 @@ static bool segments_fit(const struct image *im, struct elf_bytes e, const Elf64
 	return any;
 }
 
+/* Whether all that the core has of the file's constants is what the file has, and is not little.
+ * An emulator's core, and one by an unusual coredump_filter, names no files and lacks the header.
+ */
+static bool constants_equal(const struct image *im, struct elf_bytes e, const Elf64_Ehdr *eh,
+			    va_t bias)
+{
+	const u64 page = 4096, least = 4;
+	u64 equal = 0;
+	Elf64_Phdr ph;
+
+	for (u64 i = 0; i < elf_phdr_count(e, eh) && elf_phdr(e, eh, i, &ph); i++) {
+		if (ph.p_type != PT_LOAD || (ph.p_flags & (PF_W | PF_X)) || ph.p_offset > e.size)
+			continue;
+		for (u64 at = 0; at + page <= MIN(ph.p_filesz, e.size - ph.p_offset); at += page) {
+			const u8 *p = image_view(im, bias + ph.p_vaddr + at, page);
+
+			if (p && memcmp(p, e.data + ph.p_offset + at, page) != 0)
+				return false;
+			equal += p != NULL;
+		}
+	}
+	return equal >= least;
+}
+
 /* Decides whether the file is the executable of the core; *why is set when it is not. */
 static enum exe_match match_file(const struct image *im, const struct binary *bin,
 				 const struct os_file *f, va_t bias, char **why)
@@ -194,7 +218,8 @@ static enum exe_match match_file(const struct image *im, const struct binary *bi
 	elf_build_ids(e, &file_ids);
 	if (elf_ids_match(&core_ids, &file_ids))
 		return *core_ids.go && *file_ids.go ? EXE_GO_BUILD_ID : EXE_GNU_BUILD_ID;
-	if (!*core_ids.go && !*core_ids.gnu && segments_fit(im, e, &eh, bias))
+	if (!*core_ids.go && !*core_ids.gnu &&
+	    (im->files.n ? segments_fit(im, e, &eh, bias) : constants_equal(im, e, &eh, bias)))
 		return EXE_PATH;
 	*why = xasprintf("%s has %s%s, the core's executable has %s", f->path,
 			 *file_ids.go || *file_ids.gnu ? "build id " : "", elf_ids_text(&file_ids),
@@ -255,8 +280,8 @@ static struct err *try_file(struct binary *bin, const struct image *im, const ch
 	bin->exe = f;
 	bin->bias = bias;
 	if (bin->match == EXE_PATH)
-		diag(d, DIAG_EXE_UNPROVED, "%s: the core shows no build id; its segments fit",
-		     path);
+		diag(d, DIAG_EXE_UNPROVED, "%s: the core shows no build id; its %s", path,
+		     im->files.n ? "segments fit" : "constants are the same");
 	return NULL;
 }
 

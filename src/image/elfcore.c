@@ -5,6 +5,8 @@
  *   kernel   phdr[0] is PT_NOTE, its bytes follow the headers, every p_offset is page aligned
  *   gcore    phdr[0] is PT_NOTE, its bytes stand at the end of the file, offsets unaligned
  *   delve    PT_NOTE is the last header; its owner is "Delve Header"
+ *   qemu     as the kernel, but the auxiliary vector is the note behind the first thread's and the
+ *            process's, where the kernel has what the signal was (qemu-user 7.2)
  */
 #include "image/image_priv.h"
 
@@ -32,9 +34,10 @@ static struct err *check_core(struct elf_bytes e, Elf64_Ehdr *eh)
 			       "an executable, not a core; the core is the first argument");
 	if (eh->e_type != ET_CORE)
 		return err_new(ERR_FORMAT, "an ELF file, but not a core");
-	if (eh->e_machine != EM_X86_64)
+	if (!arch_find(eh->e_machine))
 		return err_new(ERR_UNSUPPORTED,
-			       "a core of a foreign architecture (ELF machine %u); x86-64 is read",
+			       "a core of a foreign architecture (ELF machine %u); those of x86-64 "
+			       "and AArch64 are read",
 			       eh->e_machine);
 	if (eh->e_phentsize != sizeof(Elf64_Phdr) || eh->e_phoff == 0)
 		return err_new(ERR_FORMAT, "a core without program headers");
@@ -209,6 +212,7 @@ struct err *elfcore_read(struct image *im, struct diags *d, struct note_range *n
 	u64 count;
 
 	TRY(check_core(e, &eh));
+	im->arch = arch_find(eh.e_machine);
 	count = count_phdrs(e, &eh);
 	*note_count = 0;
 	if (eh.e_phnum == PN_XNUM) /* the number stands at the end of the file */

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/diag.h"
 #include "base/os.h"
+#include "image/arch.h"
 #include "image/residency.h"
 
 enum core_kind { CORE_KERNEL, CORE_GCORE, CORE_DELVE, CORE_SPANSCOPE, CORE_OTHER };
@@ -49,7 +50,7 @@ struct vma {
 
 struct thread {
 	u32 tid;
-	va_t pc, sp, fp, tls; /* rip, rsp, rbp, fs_base on x86-64 */
+	va_t pc, sp, fp, tls; /* tls: the thread pointer, 0 when the core has none */
 };
 
 struct auxv {
@@ -60,6 +61,7 @@ struct auxv {
 struct image {
 	struct os_file core;
 	enum core_kind kind;
+	const struct arch *arch;
 	ARRAY(struct segment) segs;
 	ARRAY(struct vma) vmas;
 	ARRAY(struct mapped_file) files;

@@ -1,15 +1,13 @@
 /* Notes of a core: threads (NT_PRSTATUS), NT_AUXV, NT_FILE.
  *
- * Layouts: Linux include/uapi/linux/elfcore.h and arch/x86/include/asm/user_64.h; NT_FILE is
- * drawn in fs/binfmt_elf.c: count, page size, (start, end, offset in pages)*, names.
+ * NT_PRSTATUS differs by architecture (image/arch.c). NT_FILE is drawn in Linux fs/binfmt_elf.c:
+ * count, page size, (start, end, offset in pages)*, names.
  * Delve writes the same notes with an empty owner name. */
 #include "image/image_priv.h"
 
 #include <string.h>
 
-/* struct elf_prstatus on x86-64: pr_pid, then 27 registers. */
-enum { PRSTATUS_PID = 32, PRSTATUS_REGS = 112, PRSTATUS_BYTES = 336 };
-enum { REG_RBP = 4, REG_RIP = 16, REG_RSP = 19, REG_FS_BASE = 21 };
+#define PRSTATUS_PID 32
 
 #define MAX_PAGE_SIZE ((u64)1 << 16)
 
@@ -21,26 +19,29 @@ static u64 get_u64(const u8 *p)
 	return v;
 }
 
-static u64 get_reg(const struct elf_note *note, size_t reg)
-{
-	return get_u64(note->desc + PRSTATUS_REGS + reg * 8);
-}
-
 static struct err *read_prstatus(struct image *im, struct diags *d, const struct elf_note *note)
 {
+	const struct arch *arch = im->arch;
 	struct thread t;
 
-	if (note->desc_len < PRSTATUS_BYTES) {
+	if (note->desc_len < arch->prstatus_bytes) {
 		diag(d, DIAG_NOTE, "a thread's status note has only %llu bytes",
 		     (unsigned long long)note->desc_len);
 		return NULL;
 	}
 	memcpy(&t.tid, note->desc + PRSTATUS_PID, sizeof(t.tid));
-	t.pc = get_reg(note, REG_RIP);
-	t.sp = get_reg(note, REG_RSP);
-	t.fp = get_reg(note, REG_RBP);
-	t.tls = get_reg(note, REG_FS_BASE);
+	t.pc = get_u64(note->desc + arch->prstatus.pc);
+	t.sp = get_u64(note->desc + arch->prstatus.sp);
+	t.fp = get_u64(note->desc + arch->prstatus.fp);
+	t.tls = arch->prstatus_tls ? get_u64(note->desc + arch->prstatus_tls) : 0;
 	return array_push(&im->threads, t);
+}
+
+/* What the kernel adds to an arm64 thread: it follows the thread's status. */
+static void read_arm_tls(struct image *im, const struct elf_note *note)
+{
+	if (im->threads.n && note->desc_len >= 8)
+		im->threads.v[im->threads.n - 1].tls = get_u64(note->desc);
 }
 
 static void read_auxv(struct image *im, const struct elf_note *note)
@@ -146,15 +147,22 @@ static struct err *read_files(struct image *im, struct diags *d, const struct el
 	return NULL;
 }
 
+static bool is_owner(const struct elf_note *note, const char *owner)
+{
+	return note->name_len == strlen(owner) && memcmp(note->name, owner, note->name_len) == 0;
+}
+
 static struct err *read_note(struct image *im, struct diags *d, const struct elf_note *note,
 			     file_entries *entries)
 {
 	/* Types mean what they mean only under these owners. */
-	if (note->name_len == strlen("SPANSCOPE") && memcmp(note->name, "SPANSCOPE", 9) == 0)
+	if (is_owner(note, "SPANSCOPE"))
 		im->kind = CORE_SPANSCOPE;
-	if (note->name_len == strlen("Delve Header") && memcmp(note->name, "Delve Header", 12) == 0)
+	if (is_owner(note, "Delve Header"))
 		im->kind = CORE_DELVE;
-	if (note->name_len != 0 && !(note->name_len == 4 && memcmp(note->name, "CORE", 4) == 0))
+	if (is_owner(note, "LINUX") && note->type == NT_ARM_TLS)
+		read_arm_tls(im, note);
+	if (!is_owner(note, "") && !is_owner(note, "CORE"))
 		return NULL;
 	switch (note->type) {
 	case NT_PRSTATUS:
@@ -174,6 +182,7 @@ struct err *notes_read(struct image *im, struct diags *d, const struct note_rang
 {
 	struct elf_bytes e = {im->core.data, im->core.size};
 	struct elf_note note;
+	u32 previous = 0;
 
 	im->auxv.page_size = 4096;
 	for (size_t i = 0; i < note_count; i++) {
@@ -182,6 +191,10 @@ struct err *notes_read(struct image *im, struct diags *d, const struct note_rang
 		while (pos < notes[i].hi && elf_note_next(e, &pos, notes[i].hi, &note)) {
 			im->has_notes = true;
 			TRY(read_note(im, d, &note, entries));
+			if (im->kind == CORE_KERNEL && previous == NT_PRPSINFO &&
+			    note.type == NT_AUXV)
+				im->kind = CORE_OTHER; /* an emulator's, see elfcore.c */
+			previous = note.type;
 		}
 		if (pos < notes[i].hi && pos < e.size && !im->truncated)
 			diag(d, DIAG_NOTE, "a note at file offset %llu is damaged",

@@ -6,7 +6,7 @@
 
 #define VSYSCALL_LO 0xffffffffff600000u
 /* The kernel places vvar (and from 6.15 on vvar_vclock) right below the vdso. */
-#define VVAR_MAX_BYTES ((u64)64 << 10)
+#define VVAR_MAX_PAGES 16
 
 static int by_address(const void *a, const void *b)
 {
@@ -98,7 +98,8 @@ static void name_special(struct image *im)
 	if (v && v->kind == VMA_ANON) {
 		v->kind = VMA_VDSO;
 		while (v > im->vmas.v && v[-1].hi == v->lo && v[-1].kind == VMA_ANON &&
-		       v[-1].perm == PERM_R && v[-1].hi - v[-1].lo <= VVAR_MAX_BYTES) {
+		       v[-1].perm == PERM_R &&
+		       v[-1].hi - v[-1].lo <= VVAR_MAX_PAGES * im->auxv.page_size) {
 			v--;
 			v->kind = VMA_VVAR;
 		}

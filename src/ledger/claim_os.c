@@ -55,12 +55,14 @@ static bool is_stack_of(const struct image *im, const struct pthread_stack *s, v
 	       image_vma(im, s->block + s->size - 1);
 }
 
-/* glibc's struct pthread, at the thread pointer, holds {stackblock, stackblock_size, guardsize}
- * side by side (nptl/descr.h); where, differs by release, so they are known by what they say:
- * a block of pages around the descriptor itself. */
+/* glibc's struct pthread, at the thread pointer or right below it, holds {stackblock,
+ * stackblock_size, guardsize} side by side (nptl/descr.h); where, differs by release, so they are
+ * known by what they say: a block of pages around the descriptor itself. */
 static bool find_pthread_stack(const struct image *im, va_t tls, struct pthread_stack *ret)
 {
-	for (va_t va = tls; va < tls + PTHREAD_BYTES; va += 8) {
+	va_t lo = im->arch->pthread_below_tls ? tls - PTHREAD_BYTES : tls;
+
+	for (va_t va = lo; va < lo + PTHREAD_BYTES; va += 8) {
 		struct pthread_stack s;
 		struct err *err = image_read(im, va, &s, sizeof(s));
 

@@ -24,7 +24,7 @@ static void add_identity(struct doc *d, const struct snapshot *s)
 	doc_set(core, "truncated", doc_flag(im->truncated));
 	go = doc_object(d, "go", NULL);
 	doc_set(go, "version", known ? doc_string(s->version->text) : doc_null());
-	doc_set(go, "arch", doc_string("amd64"));
+	doc_set(go, "arch", doc_string(im->arch->name));
 	doc_set(go, "goexperiment", known ? doc_string(s->version->experiments) : doc_null());
 	doc_set(go, "phase", s->gort ? doc_string(rt_phase_name(&s->gort->rt)) : doc_null());
 	exe = doc_object(d, "exe", NULL);
@@ -71,8 +71,9 @@ static void add_who(struct doc *d, const struct snapshot *s)
 	const struct go_version *v = s->version;
 
 	doc_text(d, "%s", "");
-	doc_text(d, "Process   %s%s%s, linux/amd64%s", *v->text ? v->text : "no Go runtime",
-		 *v->experiments ? " X:" : "", v->experiments, phase_text(s->gort));
+	doc_text(d, "Process   %s%s%s, linux/%s%s", *v->text ? v->text : "no Go runtime",
+		 *v->experiments ? " X:" : "", v->experiments, s->im->arch->name,
+		 phase_text(s->gort));
 	doc_text(d, "Core      %s (%s%s)", short_path(d, s->im->core.path).string,
 		 core_kind_name(s->im->kind), s->im->truncated ? ", truncated" : "");
 	if (s->bin->match)

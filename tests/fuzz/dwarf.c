@@ -35,7 +35,7 @@ static struct err *read_layout(const char *path, struct dw **dw)
 		dw_variable(*dw, variables[i], &address);
 	}
 	TRY(layout_from_dwarf(*dw, slots));
-	return layout_complete(slots, &v, NULL);
+	return layout_complete(slots, &v, arch_get(ARCH_AMD64), NULL);
 }
 
 void fuzz_one(const u8 *data, size_t n)

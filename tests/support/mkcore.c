@@ -6,8 +6,6 @@
 
 #include <fcntl.h>
 #include <string.h>
-#include <sys/procfs.h>
-#include <sys/user.h>
 #include <unistd.h>
 
 static void must(struct err *err)
@@ -21,13 +19,13 @@ struct mkcore *mkcore_new(enum mkcore_layout layout)
 	struct mkcore *mk = xcalloc(1, sizeof(*mk));
 
 	mk->layout = layout;
+	mk->arch = arch_get(ARCH_AMD64);
 	mk->dense = layout != MKCORE_KERNEL;
 	mk->align = mk->file_unit = MK_PAGE;
 	mk->eh = (Elf64_Ehdr){
 		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
 			    EV_CURRENT},
 		.e_type = ET_CORE,
-		.e_machine = EM_X86_64,
 		.e_version = EV_CURRENT,
 		.e_ehsize = sizeof(Elf64_Ehdr),
 		.e_phentsize = sizeof(Elf64_Phdr),
@@ -123,16 +121,25 @@ void mkcore_note(struct mkcore *mk, const char *owner, u32 type, const void *des
 	mkcore_raw_note(mk, zeros, -n % 4);
 }
 
+/* Offsets as the kernel has them, not as image/arch.c does. */
 void mkcore_thread(struct mkcore *mk, struct mkcore_thread t)
 {
-	struct elf_prstatus status = {.pr_pid = (int)t.tid};
-	struct user_regs_struct regs = {
-		.rip = t.rip, .rsp = t.rsp, .rbp = t.rbp, .fs_base = t.fs_base};
+	static const struct {
+		size_t bytes, pc, sp, fp, tls;
+	} status[ARCH_COUNT] = {{336, 240, 264, 144, 280}, {392, 368, 360, 344, 0}};
+	const enum arch_id id = mk->arch->id;
+	const char *owner = mk->layout == MKCORE_DELVE ? "" : "CORE";
+	u8 desc[392] = {0};
 
-	_Static_assert(sizeof(regs) == sizeof(status.pr_reg), "an x86-64 thread");
-	memcpy(&status.pr_reg, &regs, sizeof(regs));
-	mkcore_note(mk, mk->layout == MKCORE_DELVE ? "" : "CORE", NT_PRSTATUS, &status,
-		    sizeof(status));
+	memcpy(desc + 32, &t.tid, sizeof(t.tid));
+	if (status[id].tls)
+		memcpy(desc + status[id].tls, &t.fs_base, sizeof(va_t));
+	memcpy(desc + status[id].pc, &t.rip, sizeof(va_t));
+	memcpy(desc + status[id].sp, &t.rsp, sizeof(va_t));
+	memcpy(desc + status[id].fp, &t.rbp, sizeof(va_t));
+	mkcore_note(mk, owner, NT_PRSTATUS, desc, status[id].bytes);
+	if (!status[id].tls)
+		mkcore_note(mk, "LINUX", NT_ARM_TLS, &t.fs_base, sizeof(t.fs_base));
 }
 
 u64 mkcore_offset(const struct mkcore *mk, size_t i)
@@ -213,6 +220,7 @@ static void place_all(struct mkcore *mk)
 	mk->phdr_count = mk->loads.n + mk->phdrs.n + !mk->no_note;
 	phdr_bytes = mk->phdr_count * sizeof(Elf64_Phdr);
 	mk->note_bytes = mk->notes.n;
+	mk->eh.e_machine = mk->arch->elf_machine;
 	mk->eh.e_phoff = sizeof(Elf64_Ehdr);
 	switch (mk->layout) {
 	case MKCORE_KERNEL:

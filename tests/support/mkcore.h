@@ -1,4 +1,5 @@
-/* ELF cores of x86-64 processes, described in code and written to a temporary file.
+/* ELF cores of processes on x86-64 (or another architecture, see arch), described in code and
+ *written to a temporary file.
  *
  *	struct mkcore *mk = mkcore_new(MKCORE_KERNEL);
  *
@@ -23,6 +24,7 @@
 
 #include "base/array.h"
 #include "base/types.h"
+#include "image/arch.h"
 
 #include <elf.h>
 
@@ -51,6 +53,7 @@ struct mkcore_file {
 	const char *path;
 };
 
+/* On arm64 these are pc, sp, x29 and the thread pointer, for which there is a note of its own. */
 struct mkcore_thread {
 	u32 tid;
 	va_t rip, rsp, rbp, fs_base;
@@ -58,11 +61,12 @@ struct mkcore_thread {
 
 struct mkcore {
 	enum mkcore_layout layout;
-	u64 align;     /* kernel: of the loads' offsets; 4096 */
-	u64 file_unit; /* NT_FILE: bytes in a unit of the offsets; 4096 */
-	bool xnum;     /* write the number of headers as PN_XNUM even if it is small */
-	bool dense;    /* write zeros for holes; the kernel does not, unless told */
-	bool no_note;  /* no PT_NOTE at all */
+	const struct arch *arch; /* x86-64; may be set before anything is added */
+	u64 align;               /* kernel: of the loads' offsets; 4096 */
+	u64 file_unit;           /* NT_FILE: bytes in a unit of the offsets; 4096 */
+	bool xnum;               /* write the number of headers as PN_XNUM even if it is small */
+	bool dense;              /* write zeros for holes; the kernel does not, unless told */
+	bool no_note;            /* no PT_NOTE at all */
 
 	ARRAY(struct mkcore_load) loads;
 	ARRAY(Elf64_Phdr) phdrs; /* behind the loads, written as they are */

@@ -7,10 +7,18 @@
 #include <string.h>
 
 const struct mkgo_release mkgo_releases[] = {
-#define V(name, minor, first, last, experiment) {minor, last},
+#define V(name, minor, first, last, experiment) {minor, last, ARCH_AMD64},
 #include "gort/versions.def"
 #undef V
-	{0, 0},
+	{0, 0, ARCH_AMD64},
+};
+
+const struct mkgo_release mkgo_everywhere[] = {
+#define V(name, minor, first, last, experiment)                                                    \
+	{minor, last, ARCH_AMD64}, {minor, last, ARCH_ARM64},
+#include "gort/versions.def"
+#undef V
+	{0, 0, ARCH_AMD64},
 };
 
 /* runtime/sizeclasses.go, the same in all these releases. */
@@ -262,17 +270,19 @@ static void map_evidence(struct mkgo *go)
 	r->letters[1] = r->letters[4] = '.';
 }
 
-struct mkgo *mkgo_new(unsigned minor, unsigned patch)
+struct mkgo *mkgo_new_on(const struct mkgo_release *r)
 {
 	struct mkgo *go = xcalloc(1, sizeof(*go));
-	AUTO_FREE char *text = xasprintf("go1.%u.%u", minor, patch);
+	AUTO_FREE char *text = xasprintf("go1.%u.%u", r->minor, r->patch);
+	const struct arch *arch = arch_get(r->arch);
 
 	if (!version_parse(text, &go->rt.version) ||
-	    !layout_from_table(&go->rt.version, 0, go->rt.slots))
+	    !layout_from_table(&go->rt.version, arch, 0, go->rt.slots))
 		fail_msg("%s has no built-in layout", text);
-	go->rt.dialect = dialect_of(&go->rt.version);
+	go->rt.dialect = dialect_of(&go->rt.version, arch);
 	go->mk = mkcore_new(MKCORE_KERNEL);
-	go->next_window = MKGO_RUNTIME;
+	go->mk->arch = arch;
+	go->next_window = r->arch == ARCH_ARM64 ? MKGO_RUNTIME_HIGH : MKGO_RUNTIME;
 	go->next_start = MKGO_HEAP;
 	go->bss = (struct mkgo_pool){MKGO_BSS, MKGO_BSS + MKGO_BSS_BYTES};
 	place_globals(go);
@@ -285,6 +295,11 @@ struct mkgo *mkgo_new(unsigned minor, unsigned patch)
 				    .g0 = {MKGO_OS_STACK, MKGO_OS_STACK + MKGO_OS_STACK_BYTES}});
 	go->p0 = mkgo_p(go, true);
 	return go;
+}
+
+struct mkgo *mkgo_new(unsigned minor, unsigned patch)
+{
+	return mkgo_new_on(&(struct mkgo_release){minor, patch, ARCH_AMD64});
 }
 
 void mkgo_free(struct mkgo *go)

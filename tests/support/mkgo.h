@@ -21,7 +21,8 @@
  *	               4 MiB wherever something was planted; pages of it that nobody asked for are
  *	               free and released. What is behind the last chunk of an arena is PROT_NONE
  *	MKGO_RUNTIME   persistent chunks, heapArenas, gcBits arenas and the big tables: only
- *	               their touched pages are mapped (of summaries all, without access)
+ *	               their touched pages are mapped (of summaries all, without access). On arm64,
+ *	               where processes have twice the addresses, they are in the upper half
  *	MKGO_OS_STACK  the main thread's stack
  *
  * Memory stays open to change until mkgo_open: mkgo_finish only computes the counters from what
@@ -40,6 +41,7 @@
 #define MKGO_BSS_BYTES ((u64)0x80000)
 #define MKGO_HEAP ((va_t)0xc000000000)
 #define MKGO_RUNTIME ((va_t)0x7f0000000000)
+#define MKGO_RUNTIME_HIGH ((va_t)0xffff00000000)
 #define MKGO_OS_STACK ((va_t)0x7ffc00000000)
 #define MKGO_OS_STACK_BYTES ((u64)0x10000)
 
@@ -124,6 +126,11 @@ struct mkgo_pool {
 	va_t pos, end;
 };
 
+struct mkgo_release {
+	unsigned minor, patch;
+	enum arch_id arch;
+};
+
 struct mkgo {
 	/* The layout, and where the globals are: for gort_open_layout, rt_addr and the like. */
 	struct rt rt;
@@ -153,8 +160,10 @@ struct mkgo {
 	u64 span_count, mspan_chunks, mcache_chunks;
 };
 
-/* A process with one P and main's M, and no heap yet. The release must have a layout. */
+/* A process with one P and main's M, and no heap yet. The release must have a layout. mkgo_new_on
+ * makes one on any architecture, mkgo_new on amd64. */
 struct mkgo *mkgo_new(unsigned minor, unsigned patch);
+struct mkgo *mkgo_new_on(const struct mkgo_release *r);
 
 /* For one that is not opened; mkgo_close does it for the others. */
 void mkgo_free(struct mkgo *go);
@@ -332,10 +341,7 @@ void mkgo_assert_failed(const struct mkgo_core *c, const char *names);
 void mkgo_assert_clean(const struct mkgo_core *c);
 
 /* A release for each built-in layout, up to the first with minor 0: for (r = mkgo_releases; ...).
- */
-struct mkgo_release {
-	unsigned minor, patch;
-};
-extern const struct mkgo_release mkgo_releases[];
+ * mkgo_everywhere has them for each architecture. */
+extern const struct mkgo_release mkgo_releases[], mkgo_everywhere[];
 
 #endif

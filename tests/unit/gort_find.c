@@ -1,7 +1,6 @@
 /* The finders on the shipped cores: what they find is what DWARF says; and a global whose proof was
  * damaged is refused, whatever else looks like it. */
-#include "gort/find.h"
-#include "gort/rtget.h"
+#include "gort/find_priv.h"
 #include "support/shipped.h"
 #include "support/test.h"
 
@@ -72,6 +71,32 @@ static void test_found(void **state)
 		assert_int_equal(d.entries[DIAG_STRUCTURE].count, 0);
 		diags_fini(&d);
 		shipped_close(&s);
+	}
+}
+
+/* A lock-free stack's head as the runtime packs it (tagptr_64bit.go): the address's lowest and
+ * highest bits make place for a count. On arm64 addresses use all 48 bits. */
+static void test_tagged_pointers(void **state)
+{
+	static const struct {
+		unsigned minor, shift;
+		va_t node;
+	} cases[] = {
+		{24, 16, 0xc000123458},
+		{24, 16, 0xffff8a001238},
+		{27, 15, 0xc000123400},
+		{27, 15, 0xffff8a001200},
+		{27, 15, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		const struct go_version v = {.minor = cases[i].minor};
+		struct rt rt = {.dialect = dialect_of(&v, arch_get(ARCH_ARM64))};
+		struct finder f = {.rt = &rt};
+
+		assert_int_equal(find_lfstack_node(&f, cases[i].node << cases[i].shift | 0x5a5),
+				 cases[i].node);
 	}
 }
 
@@ -256,5 +281,5 @@ static void test_damage(void **state)
 	}
 }
 
-TEST_MAIN(TEST(test_found), TEST(test_settings), TEST(test_refused), TEST(test_bucket_in_no_table),
-	  TEST(test_damage))
+TEST_MAIN(TEST(test_found), TEST(test_tagged_pointers), TEST(test_settings), TEST(test_refused),
+	  TEST(test_bucket_in_no_table), TEST(test_damage))

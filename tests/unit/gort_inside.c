@@ -97,7 +97,7 @@ static va_t poke_frames(struct mkgo *go, va_t at, const int *functions)
 /* A process with a span and some free pages, and that thread. */
 static struct mkgo *plant_thread(const struct mkgo_release *r, const struct plan *p)
 {
-	struct mkgo *go = mkgo_new(r->minor, r->patch);
+	struct mkgo *go = mkgo_new_on(r);
 	struct range stack = mkgo_stack(go, STACK), g0 = mkgo_stack(go, STACK);
 	va_t g, sp = stack.lo + 0x1000, fp;
 
@@ -181,7 +181,7 @@ static void test_frames(void **state)
 	};
 
 	(void)state;
-	for (const struct mkgo_release *r = mkgo_releases; r->minor; r++)
+	for (const struct mkgo_release *r = mkgo_everywhere; r->minor; r++)
 		for (size_t i = 0; i < COUNT_OF(plans); i++)
 			check_plan(r, &plans[i]);
 }

@@ -94,15 +94,15 @@ static void assert_all(struct mkgo *go)
 static void test_empty(void **state)
 {
 	(void)state;
-	for (const struct mkgo_release *r = mkgo_releases; r->minor; r++)
-		assert_all(mkgo_new(r->minor, r->patch));
+	for (const struct mkgo_release *r = mkgo_everywhere; r->minor; r++)
+		assert_all(mkgo_new_on(r));
 }
 
 static void test_sample(void **state)
 {
 	(void)state;
-	for (const struct mkgo_release *r = mkgo_releases; r->minor; r++) {
-		struct mkgo *go = mkgo_new(r->minor, r->patch);
+	for (const struct mkgo_release *r = mkgo_everywhere; r->minor; r++) {
+		struct mkgo *go = mkgo_new_on(r);
 
 		mkgo_sample(go);
 		assert_all(go);
@@ -113,8 +113,8 @@ static void test_sample(void **state)
 static void test_split(void **state)
 {
 	(void)state;
-	for (const struct mkgo_release *r = mkgo_releases; r->minor; r++) {
-		struct mkgo *go = mkgo_new(r->minor, r->patch);
+	for (const struct mkgo_release *r = mkgo_everywhere; r->minor; r++) {
+		struct mkgo *go = mkgo_new_on(r);
 
 		go->split = true;
 		mkgo_sample(go);
@@ -126,8 +126,8 @@ static void test_split(void **state)
 static void test_figures(void **state)
 {
 	(void)state;
-	for (const struct mkgo_release *r = mkgo_releases; r->minor; r++) {
-		struct mkgo *go = mkgo_new(r->minor, r->patch);
+	for (const struct mkgo_release *r = mkgo_everywhere; r->minor; r++) {
+		struct mkgo *go = mkgo_new_on(r);
 		struct mkgo_core c;
 		struct mstats m;
 		struct walk w;
@@ -189,9 +189,9 @@ static const struct {
 static void test_next_gc(void **state)
 {
 	(void)state;
-	for (const struct mkgo_release *r = mkgo_releases; r->minor; r++)
+	for (const struct mkgo_release *r = mkgo_everywhere; r->minor; r++)
 		for (size_t i = 0; i < COUNT_OF(goals); i++) {
-			struct mkgo *go = mkgo_new(r->minor, r->patch);
+			struct mkgo *go = mkgo_new_on(r);
 			va_t gcc = go->rt.globals[RT_G_GC_CONTROLLER];
 			struct mkgo_core c;
 			struct mstats m;
@@ -222,7 +222,7 @@ static void test_wrong_layout(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT_OF(pairs); i++)
-		for (const struct mkgo_release *r = mkgo_releases; r->minor; r++) {
+		for (const struct mkgo_release *r = mkgo_everywhere; r->minor; r++) {
 			struct go_version other;
 			struct mkgo_core c;
 			struct gort gort = {.rt = {.im = NULL}};
@@ -235,7 +235,7 @@ static void test_wrong_layout(void **state)
 					snprintf(text, sizeof(text), "go1.%u.%u", q->minor,
 						 q->patch);
 			assert_true(version_parse(text, &other));
-			mkgo_open(&c, mkgo_new(r->minor, r->patch));
+			mkgo_open(&c, mkgo_new_on(r));
 			assert_err(gort_open_layout(&gort, &c.core.im, &other, c.go->rt.globals,
 						    &c.core.d),
 				   ERR_FORMAT, "the runtime's heap: m");

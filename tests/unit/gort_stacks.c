@@ -23,7 +23,7 @@ static va_t inside(struct range stack, u64 distance)
 
 static void check_saved(const struct mkgo_release *r, const struct g_case *t)
 {
-	struct mkgo *go = mkgo_new(r->minor, r->patch);
+	struct mkgo *go = mkgo_new_on(r);
 	struct range stack = mkgo_stack(go, STACK);
 	const struct goroutine *g;
 	struct mkgo_core c;
@@ -89,7 +89,7 @@ struct running {
 
 static struct running run(const struct mkgo_release *r)
 {
-	struct running t = {.go = mkgo_new(r->minor, r->patch)};
+	struct running t = {.go = mkgo_new_on(r)};
 
 	t.stack = mkgo_stack(t.go, STACK);
 	t.signal_stack = mkgo_stack(t.go, 32768);
@@ -118,7 +118,7 @@ static void test_running(void **state)
 	static const u64 distances[] = {0, 8, 0x1234, STACK - 8};
 
 	(void)state;
-	for (const struct mkgo_release *r = mkgo_releases; r->minor; r++) {
+	for (const struct mkgo_release *r = mkgo_everywhere; r->minor; r++) {
 		struct running t;
 
 		for (size_t i = 0; i < COUNT_OF(distances); i++) {
@@ -147,22 +147,29 @@ static void test_running(void **state)
 }
 
 /* struct ucontext as the kernel leaves it on a signal stack: flags, link, the stack's base, flags
- * and size, then r8..r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip. */
-static void put_ucontext(struct running *t, va_t at, va_t base, u64 size, va_t rsp)
+ * and size, then
+ *   amd64   r8..r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip
+ *   arm64   128 bytes of masks, 8 to align, the fault's address, x0..x30, sp, pc */
+static const struct {
+	u64 sp, bytes;
+} ucontexts[ARCH_COUNT] = {{40 + 15 * 8, 176}, {176 + 8 + 31 * 8, 448}};
+
+static void put_ucontext(struct running *t, va_t at, va_t base, u64 size, va_t sp)
 {
 	mkgo_poke_u64(t->go, at + 16, base);
 	mkgo_poke_u64(t->go, at + 32, size);
-	mkgo_poke_u64(t->go, at + 40 + 15 * 8, rsp);
+	mkgo_poke_u64(t->go, at + ucontexts[t->go->mk->arch->id].sp, sp);
 }
 
 static void test_signal(void **state)
 {
 	(void)state;
-	for (const struct mkgo_release *r = mkgo_releases; r->minor; r++)
+	for (const struct mkgo_release *r = mkgo_everywhere; r->minor; r++)
 		for (int variant = 0; variant < 8; variant++) {
 			struct running t = run(r);
 			va_t base = t.signal_stack.lo, sp = t.signal_stack.hi - 0x1000;
 			u64 size = t.signal_stack.hi - base, expected = 0;
+			va_t last = t.signal_stack.hi - ucontexts[r->arch].bytes;
 
 			mkcore_thread(t.go->mk, (struct mkcore_thread){.tid = TID, .rsp = sp});
 			switch (variant) {
@@ -171,13 +178,11 @@ static void test_signal(void **state)
 				expected = 0x1510;
 				break;
 			case 1: /* the last place that it fits in */
-				put_ucontext(&t, t.signal_stack.hi - 176, base, size,
-					     t.stack.lo + 8);
+				put_ucontext(&t, last, base, size, t.stack.lo + 8);
 				expected = 8;
 				break;
 			case 2: /* one word further: its end is missing */
-				put_ucontext(&t, t.signal_stack.hi - 168, base, size,
-					     t.stack.lo + 8);
+				put_ucontext(&t, last + 8, base, size, t.stack.lo + 8);
 				break;
 			case 3: /* another stack's */
 				put_ucontext(&t, sp + 0x200, base + 8, size, t.stack.lo + 8);
@@ -203,7 +208,7 @@ static void test_machines(void **state)
 {
 	(void)state;
 	for (const struct mkgo_release *r = mkgo_releases; r->minor; r++) {
-		struct mkgo *go = mkgo_new(r->minor, r->patch);
+		struct mkgo *go = mkgo_new_on(r);
 		struct range g0 = mkgo_stack(go, 16384), gsignal = mkgo_stack(go, 32768);
 		struct range freed = mkgo_stack(go, 16384), gcrash = mkgo_stack(go, 16384);
 		struct mkgo_core c;
@@ -257,19 +262,19 @@ static void test_balance_of_stacks(void **state)
 {
 	(void)state;
 	for (const struct mkgo_release *r = mkgo_releases; r->minor; r++) {
-		struct mkgo *go = mkgo_new(r->minor, r->patch);
+		struct mkgo *go = mkgo_new_on(r);
 
 		/* A stack that was handed out to nobody. */
 		mkgo_stack(go, 4096);
 		check_lost(go, "stacks by owner = stack spans\n", NULL);
 		/* The new stack of a goroutine that moves. */
-		go = mkgo_new(r->minor, r->patch);
+		go = mkgo_new_on(r);
 		mkgo_goroutine(
 			go, (struct mkgo_g){.status = G_COPYSTACK, .stack = mkgo_stack(go, 4096)});
 		mkgo_stack(go, 8192);
 		check_lost(go, "", "a stack was being copied");
 		/* More than it can need. */
-		go = mkgo_new(r->minor, r->patch);
+		go = mkgo_new_on(r);
 		mkgo_goroutine(
 			go, (struct mkgo_g){.status = G_COPYSTACK, .stack = mkgo_stack(go, 4096)});
 		mkgo_stack(go, 16384);

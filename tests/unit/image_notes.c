@@ -17,14 +17,16 @@ static void test_threads(void **state)
 	static const enum mkcore_layout layouts[] = {MKCORE_KERNEL, MKCORE_GCORE, MKCORE_DELVE};
 
 	(void)state;
-	for (size_t l = 0; l < COUNT_OF(layouts); l++) {
-		struct mkcore *mk = core_with_memory(layouts[l]);
+	for (size_t l = 0; l < COUNT_OF(layouts) * ARCH_COUNT; l++) {
+		struct mkcore *mk = core_with_memory(layouts[l / ARCH_COUNT]);
 		struct core c;
 
+		mk->arch = arch_get((enum arch_id)(l % ARCH_COUNT));
 		for (u32 i = 1; i <= 3; i++)
 			mkcore_thread(mk, (struct mkcore_thread){.tid = 100 * i,
 								 .rip = 0x401000 + i,
 								 .rsp = 0x7ffc0000 + i,
+								 .rbp = 0x7ffd0000 + i,
 								 .fs_base = 0x7f000000 + i});
 		c = core_open(mk);
 		assert_true(c.im.has_notes);
@@ -35,6 +37,7 @@ static void test_threads(void **state)
 			assert_int_equal(t->tid, 100 * i);
 			assert_int_equal(t->pc, 0x401000 + i);
 			assert_int_equal(t->sp, 0x7ffc0000 + i);
+			assert_int_equal(t->fp, 0x7ffd0000 + i);
 			assert_int_equal(t->tls, 0x7f000000 + i);
 		}
 		core_close(&c);
@@ -243,6 +246,57 @@ static void test_foreign_owners(void **state)
 	core_close(&c);
 }
 
+/* The thread pointer of an arm64 thread is in a note behind the thread's own. */
+static void test_arm64_thread_pointer(void **state)
+{
+	static const u64 tls = 0x123456789000;
+	struct mkcore *mk = core_with_memory(MKCORE_KERNEL);
+	struct core c;
+
+	(void)state;
+	mk->arch = arch_get(ARCH_ARM64);
+	mkcore_note(mk, "LINUX", NT_ARM_TLS, &tls, sizeof(tls)); /* of no thread */
+	mkcore_thread(mk, (struct mkcore_thread){.tid = 1, .fs_base = 7});
+	mkcore_note(mk, "CORE", NT_ARM_TLS, &tls, sizeof(tls)); /* another's number */
+	mkcore_thread(mk, (struct mkcore_thread){.tid = 2});
+	mkcore_note(mk, "LINUX", NT_ARM_TLS, &tls, sizeof(tls) - 1);
+	mkcore_thread(mk, (struct mkcore_thread){.tid = 3});
+	mkcore_note(mk, "LINUX", NT_ARM_TLS, &tls, sizeof(tls));
+	c = core_open(mk);
+	assert_int_equal(c.im.threads.n, 3);
+	assert_int_equal(c.im.threads.v[0].tls, 7);
+	assert_int_equal(c.im.threads.v[1].tls, 0);
+	assert_int_equal(c.im.threads.v[2].tls, tls);
+	core_close(&c);
+}
+
+/* qemu's core is laid out as the kernel's, but has no note of the signal. */
+static void test_emulator(void **state)
+{
+	static const struct {
+		u32 first, second;
+		enum core_kind kind;
+	} cases[] = {
+		{NT_PRPSINFO, NT_AUXV, CORE_OTHER},
+		{NT_PRPSINFO, NT_SIGINFO, CORE_KERNEL},
+		{NT_PRSTATUS, NT_AUXV, CORE_KERNEL},
+	};
+	static const u8 zeros[400];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct mkcore *mk = core_with_memory(MKCORE_KERNEL);
+		struct core c;
+
+		mkcore_note(mk, "CORE", cases[i].first, zeros, sizeof(zeros));
+		mkcore_note(mk, "CORE", cases[i].second, zeros, 16);
+		mkcore_auxv(mk, AT_PAGESZ, 4096);
+		c = core_open(mk);
+		assert_int_equal(c.im.kind, cases[i].kind);
+		core_close(&c);
+	}
+}
+
 static void test_damaged_note_list(void **state)
 {
 	static const Elf64_Nhdr endless = {.n_namesz = 4, .n_descsz = 1u << 30, .n_type = 1};
@@ -304,5 +358,6 @@ static void test_many_note_segments(void **state)
 
 TEST_MAIN(TEST(test_threads), TEST(test_short_thread_note), TEST(test_auxv), TEST(test_page_size),
 	  TEST(test_files), TEST(test_offsets_have_a_unit), TEST(test_shared_memory_is_no_file),
-	  TEST(test_damaged_files), TEST(test_foreign_owners), TEST(test_damaged_note_list),
-	  TEST(test_no_notes), TEST(test_many_note_segments))
+	  TEST(test_damaged_files), TEST(test_foreign_owners), TEST(test_arm64_thread_pointer),
+	  TEST(test_emulator), TEST(test_damaged_note_list), TEST(test_no_notes),
+	  TEST(test_many_note_segments))

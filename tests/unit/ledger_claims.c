@@ -227,17 +227,21 @@ static void test_threads(void **state)
 	static const u8 zeros[0x3000];
 
 	(void)state;
-	for (size_t i = 0; i < COUNT_OF(threads); i++) {
+	for (size_t n = 0; n < COUNT_OF(threads) * ARCH_COUNT; n++) {
 		struct mkcore *mk = mkcore_new(MKCORE_KERNEL);
+		const size_t i = n / ARCH_COUNT;
 		struct core c;
 		struct ledger l;
 
+		/* On arm64 the thread pointer is at the descriptor's end. */
+		mk->arch = arch_get((enum arch_id)(n % ARCH_COUNT));
+		const va_t tls = TLS + (mk->arch->id == ARCH_ARM64 ? 0xa00 : 0);
 		mkcore_load(mk, 0x200000, PF_R | PF_W, "################");
 		mkcore_poke(mk, 0x20c700, zeros, sizeof(zeros));
 		mkcore_poke_u64(mk, TLS + threads[i].at, threads[i].block);
 		mkcore_poke_u64(mk, TLS + threads[i].at + 8, threads[i].size);
 		mkcore_poke_u64(mk, TLS + threads[i].at + 16, threads[i].guard);
-		mkcore_thread(mk, (struct mkcore_thread){.tid = 2, .fs_base = TLS});
+		mkcore_thread(mk, (struct mkcore_thread){.tid = 2, .fs_base = tls});
 		mkcore_thread(mk, (struct mkcore_thread){.tid = 3}); /* not a pthread */
 		mkcore_thread(mk, (struct mkcore_thread){.tid = 4, .fs_base = TLS + 4});
 		mkcore_thread(mk, (struct mkcore_thread){.tid = 5, .fs_base = UINT64_MAX - 7});
