@@ -279,9 +279,9 @@ static struct err *try_file(struct binary *bin, const struct image *im, const ch
 	}
 	bin->exe = f;
 	bin->bias = bias;
-	if (bin->match == EXE_PATH)
-		diag(d, DIAG_EXE_UNPROVED, "%s: the core shows no build id; its %s", path,
-		     im->files.n ? "segments fit" : "constants are the same");
+	if (bin->match == EXE_PATH && im->files.n) /* else its constants prove it */
+		diag(d, DIAG_EXE_UNPROVED, "%s: the core shows no build id; its segments fit",
+		     path);
 	return NULL;
 }
 

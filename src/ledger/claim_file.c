@@ -81,11 +81,26 @@ static struct err *claim_modules(struct ledger *l)
 	return NULL;
 }
 
+/* Where nothing says what the executable's segments were, in a core that names no file and lacks
+ * the header: the mapping with the function table has the constants too. */
+static struct err *claim_constants(struct ledger *l)
+{
+	for (size_t i = 0; l->gort && i < l->gort->modules.v.n; i++) {
+		const struct vma *v = image_vma(l->im, l->gort->modules.v.v[i].pclntab.lo);
+
+		if (v && v->kind == VMA_ANON && v->perm_known && !(v->perm & PERM_W))
+			TRY(ledger_claim(l, LEVEL_CONTAINER, v->lo, v->hi, CAT_BINARY_RODATA));
+	}
+	return NULL;
+}
+
 struct err *claim_binary(struct ledger *l, const struct binary *bin)
 {
 	struct range relro = find_relro(l, bin);
 	Elf64_Phdr ph;
 
+	if (!binary_phdr(bin, l->im, 0, &ph))
+		TRY(claim_constants(l));
 	for (u64 i = 0; binary_phdr(bin, l->im, i, &ph); i++)
 		if (ph.p_type == PT_LOAD) {
 			TRY(claim_segment(l, &ph, relro, bin->bias));

@@ -2,7 +2,7 @@
 
 TEXT_COLUMNS = 100
 
-EVIDENCE = {"kernel": "populated", "gcore": "nonzero"}
+EVIDENCE = {"kernel": "populated", "gcore": "nonzero", "qemu": "nonzero"}
 
 # The fields that everything else stands on.
 MEMSTATS_MAIN = ["HeapAlloc", "HeapInuse", "HeapIdle", "HeapReleased", "StackInuse", "HeapSys",
@@ -118,6 +118,14 @@ def ledger_twins(classes, stats):
         size = sum(classes[name]["virtual"] for name in names)
         if size != figure(stats):
             yield f"{' + '.join(names)}: {size}, {twin} {figure(stats)}"
+
+
+def process(document, truth):
+    """Who it was, as the process said."""
+    for name in ("version", "arch"):
+        known = truth["release" if name == "version" else name].split()[0].split("-X:")[0]
+        if document["go"][name] != known:
+            yield f"overview: {name} is {document['go'][name]}, not {known}"
 
 
 def overview(document):

@@ -12,7 +12,8 @@ a test:
     skip 1.24 cgo cgo gcore: reason
 
 The toolchains are those of scripts/fetch-toolchains. Cores by the kernel need a core_pattern
-that is a plain file name: run this by scripts/with-core-pattern.
+that is a plain file name: run this by scripts/with-core-pattern. Programs for arm64 run in
+qemu-user, which writes their cores itself; nobody says what was resident then.
 """
 
 import argparse
@@ -47,7 +48,7 @@ CACHES = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / 
 CACHE = pathlib.Path(os.environ.get("SPANSCOPE_CACHE") or CACHES / "spanscope")
 
 RELEASES = ["1.19", "1.21", "1.22", "1.23", "1.24", "1.25", "1.26", "1.27"]
-DUMPS = ["kernel", "gcore"]
+DUMPS = ["kernel", "gcore", "qemu"]
 
 # Flags of `go build`. A plugin is built beside the program that loads it, and a shared library
 # beside the C program that does.
@@ -61,12 +62,17 @@ MODES = {
     "plugin": ["-buildmode=exe"],
     "c-shared": ["-buildmode=c-shared"],
     "two": ["-buildmode=exe"],
+    "arm64": ["-buildmode=exe"],
+    "arm64-stripped": ["-buildmode=exe", "-ldflags=-s -w"],
+    "arm64-64k": ["-buildmode=exe"],
 }
 WITH_C = ["cgo", "plugin", "c-shared", "two"]
+EMULATED = {"arm64": [], "arm64-stripped": [], "arm64-64k": ["-p", "65536"]}  # flags of qemu-user
 EXPERIMENTS = {"arenas": "arenas", "greentea": "greenteagc", "nogreentea": "nogreenteagc"}
 
-# Modes that are not for all releases: Green Tea came with 1.25, and is the default from 1.26 on.
-ONLY = {"greentea": ["1.25"], "nogreentea": ["1.26", "1.27"]}
+# Modes that are not for all releases: Green Tea came with 1.25, and is the default from 1.26 on. The
+# size of pages is no matter of the release.
+ONLY = {"greentea": ["1.25"], "nogreentea": ["1.26", "1.27"], "arm64-64k": ["1.19", "1.27"]}
 
 TEST_SECONDS = 120
 BUILD_SECONDS = 600
@@ -89,6 +95,10 @@ class Target:
     @property
     def program(self):
         return PROGRAMS[self.name]
+
+    @property
+    def dumps(self):
+        return ("qemu",) if self.mode in EMULATED else self.program.dumps
 
     def __str__(self):
         return f"{self.release} {self.mode} {self.name}"
@@ -148,6 +158,7 @@ def go_environment(target):
     return keep | {
         "CGO_ENABLED": "1" if target.mode in WITH_C else "0",
         "GO111MODULE": "on",
+        "GOARCH": "arm64" if target.mode in EMULATED else "amd64",
         "GOCACHE": str(CACHE / "gocache" / f"go{target.release}"),
         "GOENV": "off",
         "GOEXPERIMENT": EXPERIMENTS.get(target.mode, ""),
@@ -206,10 +217,19 @@ def build_command(command, **options):
 
 # ---- cores
 
+# The emulator writes the program's core, within the limit of cores, and dies by the same signal
+# then: of its own memory nothing is worth a core.
+EMULATOR = ["sh", "-c", "ulimit -S -c $(ulimit -H -c); echo 0 >/proc/self/coredump_filter;"
+            " exec qemu-aarch64 \"$@\"", "sh"]
+CORE_NAMES = {"qemu": "qemu_*.core"}
+
+
 def take_core(target, dump, folder, exitwatch, deadline):
     """Runs the program in the folder until it is dumped; returns the path of the core."""
-    argument = {"kernel": "abort", "gcore": "wait"}[dump]
+    argument = {"kernel": "abort", "gcore": "wait", "qemu": "abort"}[dump]
     watch = [exitwatch, "process"] if exitwatch and dump == "kernel" else []
+    if dump == "qemu":
+        watch = [*EMULATOR, *EMULATED[target.mode]]
     environment = {"PATH": os.environ.get("PATH", os.defpath), "GOTRACEBACK": "crash",
                    "SECRET": ENVIRONMENT, **dict(target.program.environment)}
     with open(folder / "output", "wb") as output:
@@ -218,13 +238,13 @@ def take_core(target, dump, folder, exitwatch, deadline):
                                  env=environment, stdin=subprocess.DEVNULL, stdout=output,
                                  stderr=output, start_new_session=True)
     try:
-        if dump == "kernel":
+        if dump != "gcore":
             await_abort(child, target.program.frozen, deadline)
         else:
             await_truth(child, folder, target.program.frozen, deadline)
             child.send_signal(signal.SIGSTOP)
             gcore(child.pid, folder, deadline)
-        core = find_core(folder).rename(folder / f"{dump}.core")
+        core = find_core(folder, of=CORE_NAMES.get(dump, "*")).rename(folder / f"{dump}.core")
         if dump == "gcore" and target.program.pair:
             take_another(child, folder, deadline)
     finally:
@@ -272,9 +292,9 @@ def gcore(pid, folder, deadline):
         raise Failure(f"gcore: {last_line(result.stderr)}")
 
 
-def find_core(folder, but=()):
+def find_core(folder, but=(), of="*"):
     """The one ELF file in the folder, whatever core_pattern or gcore called it."""
-    for path in filter(pathlib.Path.is_file, set(folder.iterdir()) - set(but)):
+    for path in filter(pathlib.Path.is_file, set(folder.glob(of)) - set(but)):
         with open(path, "rb") as file:
             if file.read(4) == b"\x7fELF":
                 return path
@@ -284,15 +304,19 @@ def find_core(folder, but=()):
 # ---- spanscope
 
 class Tool:
-    """spanscope on one core. Results are kept beside the core."""
+    """spanscope on one core. Results are kept beside the core. executable: to be named, where the
+    core does not name it."""
 
-    def __init__(self, path, core, deadline):
+    def __init__(self, path, core, deadline, executable=None):
         self.path, self.core, self.deadline = path, core, deadline
+        self.executable = executable
         self.documents = {}
 
     def run(self, *arguments, after=(), data_bytes=None):
-        """Runs spanscope ARGUMENTS CORE AFTER. data_bytes: what the kernel lets it have of private
-        memory."""
+        """Runs spanscope ARGUMENTS CORE AFTER, or the executable after the core. data_bytes: what
+        the kernel lets it have of private memory."""
+        if self.executable and not after:
+            after = (self.executable,)
         environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
         runner = ["prlimit", f"--data={data_bytes}"] if data_bytes else []
         return run([*runner, self.path, *arguments, self.core.name, *after],
@@ -350,11 +374,13 @@ def check_spanscope(tool, target, dump, known):
     if program.tables:
         yield from guarded(lambda: program.tables(tool, known, dump))
     yield from guarded(lambda: check_overview(tool))
+    yield from guarded(lambda: checks.process(tool.json("overview"), known))
     yield from guarded(lambda: checks.verify(tool.json("verify")))
     if program.twins:
         # As many runs again as there were before.
         tool.deadline = time.monotonic() + TEST_SECONDS
-        yield from guarded(lambda: twins.check(tool, go_file(target), program.frozen))
+        yield from guarded(lambda: twins.check(tool, go_file(target), program.frozen,
+                                                 headerless=dump == "qemu"))
     if dump == "gcore" and program.pair:
         yield from guarded(lambda: check_another(tool))
     if dump == "kernel":
@@ -424,7 +450,8 @@ def take(target, dump, folder, options, deadline):
     """Takes one core; returns it, the truth, and the tool on it unless only the truth is asked
     for."""
     core = take_core(target, dump, folder, options.exitwatch, deadline)
-    tool = None if options.truth_only else Tool(options.spanscope, core, deadline)
+    named = executable(target) if dump == "qemu" else None
+    tool = None if options.truth_only else Tool(options.spanscope, core, deadline, named)
     return core, truth.read(folder), tool
 
 
@@ -466,8 +493,11 @@ def missing(target, dump):
         return f"no toolchain of Go {target.release}; see scripts/fetch-toolchains"
     if target.mode in WITH_C and not shutil.which("gcc"):
         return "no gcc"
-    if dump == "gcore" and not shutil.which("gcore"):
-        return "no gcore"
+    for name, program in (("gcore", "gcore"), ("qemu", "qemu-aarch64")):
+        if dump == name and not shutil.which(program):
+            return f"no {program}"
+    if dump == "qemu" and not resource.getrlimit(resource.RLIMIT_CORE)[1]:
+        return "the limit of core sizes cannot be raised"
     return twins.missing()
 
 
@@ -492,12 +522,12 @@ def select_tests(options):
             for name in options.programs
             if mode in PROGRAMS[name].modes and release not in PROGRAMS[name].without
             and release in ONLY.get(mode, RELEASES)
-            for dump in options.dumps if dump in PROGRAMS[name].dumps]
+            for dump in options.dumps if dump in Target(release, mode, name).dumps]
 
 
 def needs_kernel(test):
     target, dump = test
-    return dump == "kernel" or target.program.pair
+    return dump == "kernel" or (dump == "gcore" and target.program.pair)
 
 
 def run_tests(tests, options, test=run_test):

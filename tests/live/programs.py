@@ -249,14 +249,16 @@ def limits(tool, truth, dump):
                 yield f"{' '.join(command)} takes more"
 
 
-def split_program(moment):
-    return Program(quiet, "split", ("-moment", moment), modes=("static", "greentea", "nogreentea"),
+def split_program(moment, *modes):
+    return Program(quiet, "split", ("-moment", moment),
+                   modes=("static", "greentea", "nogreentea", *modes),
                    tables=functools.partial(split, moment), twins=moment == "marking")
 
 
 PROGRAMS = {
     "quiet": Program(quiet, "quiet", ("-secret", ARGUMENT), tables=private, twins=True, pair=True,
-                     modes=("static", "pie", "cgo", "greentea", "nogreentea")),
+                     modes=("static", "pie", "cgo", "greentea", "nogreentea", "arm64",
+                            "arm64-stripped", "arm64-64k")),
     "fragmented": Program(fragmented, "fragmented"),
     "idle": Program(idle, "idle"),
     "released": Program(released, "idle", ("-release",)),
@@ -266,12 +268,13 @@ PROGRAMS = {
                       without=("1.21", "1.22", "1.23", "1.24", "1.25", "1.26")),
     "deepstacks": Program(deepstacks, "deepstacks"),
     "deepparked": Program(deepparked, "deepstacks", ("-park",)),
-    "busy": Program(busy, "busy", twins=True, modes=("static", "pie", "cgo"), frozen=False),
+    "busy": Program(busy, "busy", twins=True, modes=("static", "pie", "cgo", "arm64"), frozen=False),
     "marked": split_program("marked"),
     "swept": split_program("swept"),
-    "marking": split_program("marking"),
-    "sweeping": split_program("sweeping"),
-    "threads": Program(threads, "threads", twins=True, modes=("static", "cgo"), c_heap=True),
+    "marking": split_program("marking", "arm64"),
+    "sweeping": split_program("sweeping", "arm64"),
+    "threads": Program(threads, "threads", twins=True, modes=("static", "cgo", "arm64"),
+                       c_heap=True),
     "threads1000": Program(threads, "threads", ("-threads", "1000"), modes=("static", "cgo"),
                            c_heap=True, without=("1.21", "1.23", "1.24", "1.25", "1.26")),
     "dead": Program(dead, "dead", dumps=("kernel",), without=("1.21", "1.22", "1.23", "1.25")),

@@ -291,6 +291,71 @@ static void test_bias(void **state)
 	}
 }
 
+/* An emulator's core: no file is named, no code is dumped, and with it no header. */
+static struct mkcore *core_without_header(const struct mkelf *e, const char *constants, va_t bias)
+{
+	struct mkcore *mk = mkcore_new(MKCORE_GCORE);
+	const Elf64_Phdr *ph = &e->phdrs[1];
+	u64 bytes = strlen(constants) * MK_PAGE;
+	u8 buf[8 * MK_PAGE];
+
+	mkcore_reserve(mk, bias + 0x400000, 2 * MK_PAGE, PF_R | PF_X);
+	mkelf_bytes(e, ph->p_offset, buf, bytes);
+	mkcore_load(mk, bias + ph->p_vaddr, PF_R, constants)->ph.p_memsz = ph->p_memsz;
+	mkcore_poke(mk, bias + ph->p_vaddr, buf, bytes);
+	mkcore_auxv(mk, AT_ENTRY, bias + e->entry);
+	mkcore_auxv(mk, AT_PHDR, bias + 0x400040);
+	return mk;
+}
+
+static void test_constants(void **state)
+{
+	static const struct {
+		const char *constants;
+		va_t bias;
+		u64 other_at; /* of a byte that differs */
+		bool match;
+	} cases[] = {
+		{"#######", 0, 0, true},       {"#######", 0x555555154000, 0, true},
+		{"####", 0, 0, true},          {"###", 0, 0, false}, /* too few to tell */
+		{"#######", 0, 0x2345, false}, {"#######", 0, 0x5fff, false},
+		{"#######", 0, 0x6000, true}, /* behind the file's */
+	};
+	AUTO_FREE char *path = tmp_path("constants");
+	const struct mkelf e = {
+		.go_id = "a/b",
+		.type = ET_DYN,
+		.entry = 0x401234,
+		.bytes = 8 * MK_PAGE,
+		.phdrs = {mkelf_load(0x400000, 0, 2 * MK_PAGE, 2 * MK_PAGE, PF_R | PF_X),
+			  mkelf_load(0x410000, 2 * MK_PAGE, 6 * MK_PAGE, 7 * MK_PAGE, PF_R)},
+	};
+
+	(void)state;
+	mkelf_write(&e, path);
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct mkcore *mk = core_without_header(&e, cases[i].constants, cases[i].bias);
+		struct core c;
+		struct binary bin;
+		struct err *err;
+
+		if (cases[i].other_at)
+			mkcore_poke(mk, 0x410000 + cases[i].other_at, "", 1);
+		c = core_open(mk);
+		err = binary_find(&bin, &c.im, &(struct binary_options){.given = path}, &c.d);
+		if (cases[i].match) {
+			assert_ok(err);
+			assert_int_equal(bin.bias, cases[i].bias);
+		} else {
+			assert_err(err, ERR_USAGE, "the core's executable has no build id");
+		}
+		assert_int_equal(bin.match, cases[i].match ? EXE_PATH : EXE_NONE);
+		core_assert_diag(&c, DIAG_EXE_UNPROVED, 0, "");
+		binary_close(&bin);
+		core_close(&c);
+	}
+}
+
 /* A core whose notes are cut off does not say where its executable is; a given one that is not
  * position independent has its place. */
 static void test_cut_notes(void **state)
@@ -488,5 +553,5 @@ static void test_names(void **state)
 TEST_MAIN(TEST(test_given), TEST(test_segments_must_fit), TEST(test_given_is_no_executable),
 	  TEST(test_found_at_its_path), TEST(test_found_beside_the_core),
 	  TEST(test_other_build_at_the_path), TEST(test_not_found), TEST(test_none_wanted),
-	  TEST(test_bias), TEST(test_cut_notes), TEST(test_bias_by_header), TEST(test_header_page),
-	  TEST(test_empty_core), TEST(test_go_library), TEST(test_names))
+	  TEST(test_bias), TEST(test_constants), TEST(test_cut_notes), TEST(test_bias_by_header),
+	  TEST(test_header_page), TEST(test_empty_core), TEST(test_go_library), TEST(test_names))

@@ -134,6 +134,43 @@ static void test_binary(void **state)
 	}
 }
 
+/* Nothing tells of segments: constants are known by the function table that is among them. */
+static void test_constants(void **state)
+{
+	static const struct {
+		u32 flags;
+		const char *path, *classes;
+	} cases[] = {
+		{PF_R, NULL, "go.binary.rodata 2800\ngo.binary.pclntab 800\nunattributed 1000\n"},
+		{PF_R | PF_W, NULL, "go.binary.pclntab 800\nunattributed 3800\n"},
+		{PF_R, "/app", "go.binary.pclntab 800\nfile.data 2800\nunattributed 1000\n"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		const struct module m = {.pclntab = {0x20c800, 0x20d000}};
+		struct mkcore *mk = mkcore_new(MKCORE_KERNEL);
+		struct gort gort = {.rt = {.im = NULL}};
+		struct core c;
+		struct ledger l;
+
+		mkcore_load(mk, 0x20c000, cases[i].flags, "###");
+		mkcore_load(mk, 0x20f000, PF_R | PF_X, "#");
+		if (cases[i].path)
+			mkcore_file(mk, 0x20c000, 0x20f000, 0x1000, cases[i].path);
+		c = core_open_pages(mk);
+		assert_ok(array_push(&gort.modules.v, m));
+		ledger_init(&l, &c.im, &gort, &c.d);
+		assert_ok(claim_mappings(&l, &no_binary));
+		assert_ok(claim_binary(&l, &no_binary));
+		assert_ok(ledger_seal(&l));
+		assert_classes(&l, cases[i].classes);
+		ledger_fini(&l);
+		array_free(&gort.modules.v);
+		core_close(&c);
+	}
+}
+
 /* The read-only part in the middle, at the end, and reaching into zero-filled memory. */
 static void test_relro(void **state)
 {
@@ -336,5 +373,6 @@ static void test_category_states(void **state)
 	assert_int_equal(category_state(CAT_SHM, PAGE_CLEAN), STATE_UNKNOWN);
 }
 
-TEST_MAIN(TEST(test_mappings), TEST(test_binary), TEST(test_relro), TEST(test_libraries),
-	  TEST(test_threads), TEST(test_category_ids), TEST(test_category_states))
+TEST_MAIN(TEST(test_mappings), TEST(test_binary), TEST(test_constants), TEST(test_relro),
+	  TEST(test_libraries), TEST(test_threads), TEST(test_category_ids),
+	  TEST(test_category_states))
