@@ -6,7 +6,8 @@
  * prove a first-hand file (measured on 51 originals and 8 treated copies, ext4):
  *   (a) some data page is all zero (copies that punch holes leave none);
  *   (b) some run of data that does not fill its load ends at an offset that is no multiple of
- *       8 KiB (decompressors test larger blocks).
+ *       two pages (8 KiB: decompressors test larger blocks).
+ * Both are by the kernel's pages: who tests blocks of up to a page breaks (a), of more (b).
  * Everything else gets the zero test: content proves residency, a zero page proves nothing. */
 #include "image/residency.h"
 
@@ -18,7 +19,6 @@
 #include <unistd.h>
 
 #define PAGE_BYTES ((u64)1 << PAGE_SHIFT)
-#define DECOMPRESSOR_BLOCK ((u64)8192)
 #define PROGRESS_BYTES ((u64)64 << 20)
 
 const char *evidence_name(enum evidence e)
@@ -140,8 +140,10 @@ static struct err *add_run(struct residency *res, va_t va, enum page_kind kind)
 /* Whether one of the data pages in [pos, end) of the file is all zero. */
 static bool has_zero_page(const struct image *im, u64 pos, u64 end)
 {
-	for (; pos + PAGE_BYTES <= end; pos += PAGE_BYTES)
-		if (is_zero(im->core.data + pos, PAGE_BYTES))
+	const u64 page = im->auxv.page_size;
+
+	for (; pos + page <= end; pos += page)
+		if (is_zero(im->core.data + pos, page))
 			return true;
 	return false;
 }
@@ -162,7 +164,7 @@ static bool is_first_hand(const struct image *im)
 
 			if (data < hole && !zero_page)
 				zero_page = has_zero_page(im, data, hole);
-			if (hole < end && hole > seg->off && hole % DECOMPRESSOR_BLOCK != 0)
+			if (hole < end && hole > seg->off && hole % (2 * im->auxv.page_size) != 0)
 				odd_hole = true;
 			pos = hole;
 		}

@@ -124,6 +124,37 @@ static void test_copies(void **state)
 	}
 }
 
+/* The same with pages of 16 KiB: blocks of less, too, leave no zero page, and of more no hole of an
+ * odd number of pages. */
+static void test_copies_of_large_pages(void **state)
+{
+	static const struct {
+		const char *what, *pages;
+		bool first_hand;
+	} cases[] = {
+		{"original", "####....0000########....####....", true},
+		{"cp: no zero block of 4 KiB", "#.##....####..#.####....####....", false},
+		{"xz: no zero block of 8 KiB", "#0##....###0########....####....", false},
+		{"zstd: holes of 32 KiB", "########........0000####........", false},
+	};
+
+	(void)state;
+	if (!tmp_has_holes())
+		skip();
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct mkcore *mk = mkcore_new(MKCORE_KERNEL);
+		struct core c;
+
+		mk->align = 8 * MK_PAGE;
+		mkcore_load(mk, 0x10000, PF_R | PF_W, cases[i].pages);
+		mkcore_auxv(mk, AT_PAGESZ, 4 * MK_PAGE);
+		c = open_pages(mk);
+		if (c.im.res.first_hand != cases[i].first_hand)
+			fail_msg("%s: first hand is %d", cases[i].what, c.im.res.first_hand);
+		core_close(&c);
+	}
+}
+
 /* A hole at the start of a load, or behind its end, is the layout's and proves nothing. */
 static void test_holes_between_loads(void **state)
 {
@@ -558,9 +589,10 @@ static void test_large_pages(void **state)
 }
 
 TEST_MAIN(TEST(test_holes_kept), TEST(test_large_pages), TEST(test_copies),
-	  TEST(test_holes_between_loads), TEST(test_zero_test), TEST(test_zero_test_of_equal_bytes),
-	  TEST(test_unaligned_holes), TEST(test_no_access_of_gcore), TEST(test_special_mappings),
-	  TEST(test_truncated), TEST(test_truncated_first_hand), TEST(test_file_comparison),
+	  TEST(test_copies_of_large_pages), TEST(test_holes_between_loads), TEST(test_zero_test),
+	  TEST(test_zero_test_of_equal_bytes), TEST(test_unaligned_holes),
+	  TEST(test_no_access_of_gcore), TEST(test_special_mappings), TEST(test_truncated),
+	  TEST(test_truncated_first_hand), TEST(test_file_comparison),
 	  TEST(test_file_comparison_behind_the_end), TEST(test_other_file), TEST(test_given_file),
 	  TEST(test_odd_addresses), TEST(test_states), TEST(test_zero_pages),
 	  TEST(test_zero_pages_that_are_large), TEST(test_no_anonymous_memory))
