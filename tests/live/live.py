@@ -65,14 +65,18 @@ MODES = {
     "arm64": ["-buildmode=exe"],
     "arm64-stripped": ["-buildmode=exe", "-ldflags=-s -w"],
     "arm64-64k": ["-buildmode=exe"],
+    "arm64-pie": ["-buildmode=pie"],
 }
 WITH_C = ["cgo", "plugin", "c-shared", "two"]
-EMULATED = {"arm64": [], "arm64-stripped": [], "arm64-64k": ["-p", "65536"]}  # flags of qemu-user
+# Flags of qemu-user. A PIE has a loader, which is Debian's libc6-arm64-cross.
+EMULATED = {"arm64": [], "arm64-stripped": [], "arm64-64k": ["-p", "65536"],
+            "arm64-pie": ["-L", "/usr/aarch64-linux-gnu"]}
 EXPERIMENTS = {"arenas": "arenas", "greentea": "greenteagc", "nogreentea": "nogreenteagc"}
 
 # Modes that are not for all releases: Green Tea came with 1.25, and is the default from 1.26 on. The
-# size of pages is no matter of the release.
-ONLY = {"greentea": ["1.25"], "nogreentea": ["1.26", "1.27"], "arm64-64k": ["1.19", "1.27"]}
+# size of pages and a PIE's place are no matter of the release.
+ONLY = {"greentea": ["1.25"], "nogreentea": ["1.26", "1.27"], "arm64-64k": ["1.19", "1.27"],
+        "arm64-pie": ["1.19", "1.27"]}
 
 TEST_SECONDS = 120
 BUILD_SECONDS = 600

@@ -258,7 +258,7 @@ def split_program(moment, *modes):
 PROGRAMS = {
     "quiet": Program(quiet, "quiet", ("-secret", ARGUMENT), tables=private, twins=True, pair=True,
                      modes=("static", "pie", "cgo", "greentea", "nogreentea", "arm64",
-                            "arm64-stripped", "arm64-64k")),
+                            "arm64-stripped", "arm64-64k", "arm64-pie")),
     "fragmented": Program(fragmented, "fragmented"),
     "idle": Program(idle, "idle"),
     "released": Program(released, "idle", ("-release",)),
