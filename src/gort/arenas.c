@@ -33,6 +33,19 @@ static int by_base(const void *a, const void *b)
 	return x->base < y->base ? -1 : x->base > y->base;
 }
 
+static struct err *read_rest(const struct rt *rt, struct range *ret)
+{
+	va_t mheap = rt->globals[RT_G_MHEAP];
+
+	TRY(rt_u(rt, mheap, RT_MHEAP_CUR_ARENA_BASE, &ret->lo));
+	TRY(rt_u(rt, mheap, RT_MHEAP_CUR_ARENA_END, &ret->hi));
+	if (ret->lo <= ret->hi && ret->hi <= GO_MAX_ADDR)
+		return NULL;
+	diag(rt->d, DIAG_STRUCTURE, "the rest of the newest arena (curArena) makes no sense");
+	*ret = (struct range){0, 0};
+	return NULL;
+}
+
 struct err *arenas_read(const struct rt *rt, struct arenas *ret)
 {
 	va_t mheap = rt->globals[RT_G_MHEAP];
@@ -42,8 +55,7 @@ struct err *arenas_read(const struct rt *rt, struct arenas *ret)
 	TRY(add_list(rt, rt_addr(rt, mheap, RT_MHEAP_ARENA_LIST), ret));
 	if (rt_has(rt, RT_MHEAP_USER_ARENA_LIST))
 		TRY(add_list(rt, rt_addr(rt, mheap, RT_MHEAP_USER_ARENA_LIST), ret));
-	TRY(rt_u(rt, mheap, RT_MHEAP_CUR_ARENA_BASE, &ret->reserved.lo));
-	TRY(rt_u(rt, mheap, RT_MHEAP_CUR_ARENA_END, &ret->reserved.hi));
+	TRY(read_rest(rt, &ret->rest));
 	if (ret->v.n)
 		qsort(ret->v.v, ret->v.n, sizeof(*ret->v.v), by_base);
 	for (size_t i = 0; i < ret->v.n; i++) {

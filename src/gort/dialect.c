@@ -1,7 +1,6 @@
 #include "gort/dialect.h"
 
-/* Oldest release whose memory statistics live in gcController; older ones are another reader. */
-#define OLDEST_MINOR 19
+#define OLDEST_MINOR 15
 #define NEWEST_MINOR 27
 
 enum release_support dialect_support(const struct go_version *v)
@@ -23,9 +22,14 @@ bool dialect_is_beyond(const struct go_version *v, unsigned minor)
 	return minor == NEWEST_MINOR && v->minor > minor;
 }
 
+bool dialect_is_nameless(unsigned minor)
+{
+	return minor <= 17;
+}
+
 const char *dialect_supported_text(void)
 {
-	return "1.19 to 1.27";
+	return "1.15 to 1.27";
 }
 
 struct dialect dialect_of(const struct go_version *v, const struct arch *arch)
@@ -41,6 +45,12 @@ struct dialect dialect_of(const struct go_version *v, const struct arch *arch)
 		/* malloc.go mallocgcLarge; golang/go#72991, mended for 1.25. */
 		.clears_fresh_memory = v->minor == 24,
 		/* metrics/description.go. */
+		.arena_rest_is_released = v->minor <= 16,
+		.frees_lazily = v->minor >= 12 && v->minor <= 15,
+		.has_memory_limit = v->minor >= 19,
+		.has_metrics = v->minor >= 16,
+		.has_flow_metrics = v->minor >= 17,
+		.has_gomaxprocs_metric = v->minor >= 19,
 		.has_pacer_metrics = v->minor >= 21,
 		.metric_counts_system_goroutines = v->minor >= 26,
 	};

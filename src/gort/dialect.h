@@ -32,6 +32,14 @@ struct dialect {
 	unsigned tag_bits, tag_align_bits;
 	bool limit_is_object_end; /* mspan.limit of a large span (1.22) */
 	bool clears_fresh_memory; /* large pointer objects are zeroed although new (1.24) */
+	/* What is left of the newest arena (mheap_.curArena) is mapped at once, and counted as idle
+	 * and released (until 1.16); later it is reserved, and in no statistic. */
+	bool arena_rest_is_released;
+	bool frees_lazily;          /* MADV_FREE unless GODEBUG says otherwise (1.12 to 1.15) */
+	bool has_memory_limit;      /* GOMEMLIMIT (1.19) */
+	bool has_metrics;           /* runtime/metrics (1.16) */
+	bool has_flow_metrics;      /* allocations and frees in it (1.17) */
+	bool has_gomaxprocs_metric; /* /sched/gomaxprocs (1.19) */
 	bool has_pacer_metrics;   /* /gc/gogc, /gc/gomemlimit, /gc/heap/live (1.21) */
 	/* /sched/goroutines counts the runtime's own goroutines too (1.26) */
 	bool metric_counts_system_goroutines;
@@ -51,7 +59,11 @@ bool dialect_is_between(const struct go_version *v, unsigned minor, unsigned fir
 /* Whether a release came after all that are read, of which 1.minor is the newest. */
 bool dialect_is_beyond(const struct go_version *v, unsigned minor);
 
-/* "1.19 and 1.21 to 1.27", for messages. */
+/* Whether the core of a 1.minor process alone does not say its release: until 1.17 the build info
+ * points to the name, which is in read-only data of the file. */
+bool dialect_is_nameless(unsigned minor);
+
+/* "1.15 to 1.27", for messages. */
 const char *dialect_supported_text(void);
 
 struct dialect dialect_of(const struct go_version *v, const struct arch *arch);

@@ -68,7 +68,7 @@ bool find_is_part(const struct finder *f, va_t va)
 		enum rt_field whole;
 	} found[] = {
 		{RT_G_MHEAP, RT_MHEAP},
-		{RT_G_MEMSTATS, RT_MSTATS_DELTAS},
+		{RT_G_MEMSTATS, RT_MSTATS},
 		{RT_G_GC_CONTROLLER, RT_GCC},
 	};
 
@@ -135,8 +135,9 @@ static struct err *find_all(struct finder *f)
 	TRY(find_heap(f));
 	TRY(find_pointers(f));
 	TRY(find_scheduler(f));
-	TRY(find_settings(f));
+	find_settings(f);
 	TRY(find_span_lists(f));
+	TRY(find_phase(f));
 	TRY(find_persistent(f));
 	TRY(find_buckets(f));
 	TRY(find_callbacks(f));

@@ -2,6 +2,7 @@
 #include "gort/find_priv.h"
 
 #define DEFAULT_HEAP_MINIMUM ((u64)4 << 20)   /* runtime/mgcpacer.go defaultHeapMinimum */
+#define MAX_TRIGGER_RATIO 100.0               /* of growth: with GOGC=10000 */
 #define SMALLER_HEAP_MINIMUM ((u64)512 << 10) /* with the experiment heapminimum512kib */
 
 static bool is_mheap(const struct finder *f, va_t mheap)
@@ -95,7 +96,7 @@ static bool is_controller(const struct finder *f, va_t gcc)
 }
 
 /* memstats counts the same, in three parts that are summed (mstats.c). */
-static bool agrees(const struct finder *f, va_t gcc, enum rt_field gauge, enum rt_field part)
+static bool agrees(const struct finder *f, va_t base, enum rt_field gauge, enum rt_field part)
 {
 	const struct rt *rt = f->rt;
 	va_t deltas = rt_addr(rt, rt->globals[RT_G_MEMSTATS], RT_MSTATS_DELTAS);
@@ -105,7 +106,7 @@ static bool agrees(const struct finder *f, va_t gcc, enum rt_field gauge, enum r
 	for (u64 i = 0; i < n; i++)
 		if (find_field(f, deltas + i * rt_size(rt, RT_MSTATS_DELTA), part, &v))
 			sum += v;
-	return find_field(f, gcc, gauge, &v) && v == sum;
+	return find_field(f, base, gauge, &v) && v == sum;
 }
 
 /* A process that was stopped in its allocator may have changed one of two counters, not all. */
@@ -137,28 +138,92 @@ static struct err *find_controller(struct finder *f)
 	return find_settle(f, RT_G_GC_CONTROLLER, &a, true);
 }
 
-/* The table is the same in every release (rt.c reads and checks it to its end), so any copy will
- * do: the first is taken. */
+static bool begins_size_classes(const u8 *p)
+{
+	/* Since 1.16 there is a class of 24 bytes. */
+	static const u16 beginnings[][8] = {{0, 8, 16, 24, 32, 48, 64, 80},
+					    {0, 8, 16, 32, 48, 64, 80, 96}};
+
+	for (size_t i = 0; i < COUNT_OF(beginnings); i++)
+		if (!memcmp(p, beginnings[i], sizeof(beginnings[i])))
+			return true;
+	return false;
+}
+
+/* The table is the same in every release since 1.16 (rt.c reads and checks it to its end), so any
+ * copy will do: the first is taken. */
 static struct err *find_size_classes(struct finder *f)
 {
-	static const u16 beginning[] = {0, 8, 16, 24, 32, 48, 64, 80};
 	struct find_answer a = {.name = "the table of size classes"};
 	struct find_words it = {.f = f};
-	u64 head;
 
-	memcpy(&head, beginning, sizeof(head));
 	while (!a.va && find_next_words(&it))
 		for (size_t i = 0; i + 1 < it.n && !a.va; i++)
-			if (find_word(&it, i) == head &&
-			    !memcmp(it.p + 8 * i, beginning, sizeof(beginning)))
+			if (find_word(&it, i) & 0xffff0000 &&
+			    begins_size_classes(it.p + 8 * i))
 				find_take(&a, it.va + 8 * i, 0);
 	return find_settle(f, RT_G_SIZE_CLASSES, &a, true);
+}
+
+/* Before 1.19 the controller holds what the pacer decides: GOGC, the least heap that follows from
+ * it, a ratio of growth. Up to 1.16 nothing of it is read. */
+static bool is_plain_controller(const struct finder *f, va_t gcc)
+{
+	u64 percent, minimum, live, marked, bits;
+	double ratio;
+
+	if (!find_field(f, gcc, RT_GCC_PERCENT, &percent) ||
+	    !find_field(f, gcc, RT_GCC_HEAP_MINIMUM, &minimum) ||
+	    !minimum_fits(percent, minimum) ||
+	    !find_field(f, gcc, RT_GCC_TRIGGER_RATIO, &bits) ||
+	    !find_field(f, gcc, RT_GCC_HEAP_LIVE, &live) || live >= GO_MAX_ADDR ||
+	    !find_field(f, gcc, RT_GCC_HEAP_MARKED, &marked) || marked > live)
+		return false;
+	memcpy(&ratio, &bits, sizeof(ratio));
+	return ratio >= 0 && ratio <= MAX_TRIGGER_RATIO && live;
+}
+
+static struct err *find_plain_controller(struct finder *f)
+{
+	struct find_answer a = {.name = "gcController"};
+	struct find_words it = {.f = f, .range = f->first_bss};
+	u64 distance = (u64)f->rt->slots[RT_GCC_HEAP_MINIMUM].offset;
+
+	if (!rt_has(f->rt, RT_GCC_PERCENT))
+		return NULL;
+	while (find_next_words(&it))
+		for (size_t i = 0; i < it.n; i++) {
+			va_t base = it.va + 8 * i - distance;
+
+			if (find_word(&it, i) && is_plain_controller(f, base))
+				find_take(&a, base, 0);
+		}
+	return find_settle(f, RT_G_GC_CONTROLLER, &a, true);
+}
+
+/* Up to 1.18 memstats has the heap's gauges twice since 1.16; the layout of another patch level
+ * reads other numbers. */
+static struct err *check_gauges(const struct finder *f)
+{
+	va_t stats = f->rt->globals[RT_G_MEMSTATS];
+
+	if (!rt_has(f->rt, RT_DELTA_IN_HEAP) ||
+	    agrees(f, stats, RT_MSTATS_HEAP_INUSE, RT_DELTA_IN_HEAP) ||
+	    agrees(f, stats, RT_MSTATS_HEAP_RELEASED, RT_DELTA_RELEASED))
+		return NULL;
+	return err_new(ERR_FORMAT, "memstats holds other figures than in the layout of %s",
+		       f->rt->version.text);
 }
 
 struct err *find_heap(struct finder *f)
 {
 	TRY(find_mheap(f));
 	TRY(find_memstats(f));
-	TRY(find_controller(f));
+	if (rt_has(f->rt, RT_GCC_HEAP_IN_USE)) {
+		TRY(find_controller(f));
+	} else {
+		TRY(check_gauges(f));
+		TRY(find_plain_controller(f));
+	}
 	return find_size_classes(f);
 }

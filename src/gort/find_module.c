@@ -8,6 +8,7 @@
  *   next                                      the module that was loaded after this one */
 #include "gort/find_priv.h"
 
+#define PLAIN_HEADER_BYTES 16
 #define LEAST_TEXT_BYTES 1024 /* of a plugin; the runtime has far more */
 #define MAX_PART_BYTES ((u64)1 << 40)
 
@@ -30,10 +31,23 @@ static bool mask_fits(const struct finder *f, va_t m, enum rt_field n, struct ra
 	return find_field(f, m, n, &bits) && bits == (part.hi - part.lo) / sizeof(va_t);
 }
 
+/* Up to 1.15 all is one table, and its entries follow the header (magic and their number). */
+static bool plain_table_fits(const struct finder *f, va_t m)
+{
+	va_t table, entries;
+
+	return rt_has(f->rt, RT_MODULE_FTAB) &&
+	       image_u64(f->rt->im, rt_addr(f->rt, m, RT_MODULE_PCLNTABLE), &table) && table &&
+	       image_u64(f->rt->im, rt_addr(f->rt, m, RT_MODULE_FTAB), &entries) &&
+	       entries == table + PLAIN_HEADER_BYTES;
+}
+
 static bool table_fits(const struct finder *f, va_t m)
 {
 	va_t header, names, functions;
 
+	if (!rt_has(f->rt, RT_MODULE_PC_HEADER))
+		return plain_table_fits(f, m);
 	return find_field(f, m, RT_MODULE_PC_HEADER, &header) && header &&
 	       image_u64(f->rt->im, rt_addr(f->rt, m, RT_MODULE_FUNCNAMETAB), &names) &&
 	       image_u64(f->rt->im, rt_addr(f->rt, m, RT_MODULE_PCLNTABLE), &functions) &&

@@ -102,8 +102,9 @@ struct err *find_module(struct finder *f) ERR_RESULT;
 struct err *find_heap(struct finder *f) ERR_RESULT;
 struct err *find_pointers(struct finder *f) ERR_RESULT; /* needs mheap_ */
 struct err *find_scheduler(struct finder *f) ERR_RESULT;
-struct err *find_settings(struct finder *f) ERR_RESULT;
+void find_settings(struct finder *f);
 struct err *find_span_lists(struct finder *f) ERR_RESULT;
+struct err *find_phase(struct finder *f) ERR_RESULT; /* needs work where there is one */
 struct err *find_persistent(struct finder *f) ERR_RESULT;
 struct err *find_buckets(struct finder *f) ERR_RESULT;
 struct err *find_callbacks(struct finder *f) ERR_RESULT;

@@ -14,15 +14,20 @@ static const struct {
 	enum rt_field f;
 	u64 value;
 } defaults[] = {
-	{RT_DEBUG_CGOCHECK, 1}, {RT_DEBUG_INVALIDPTR, 1},       {RT_DEBUG_MADVDONTNEED, 1},
-	{RT_DEBUG_ADAPTIVE, 1}, {RT_DEBUG_PROFSTACKDEPTH, 128},
+	{RT_DEBUG_CGOCHECK, 1},
+	{RT_DEBUG_INVALIDPTR, 1},
+	{RT_DEBUG_ADAPTIVE, 1},
+	{RT_DEBUG_PROFSTACKDEPTH, 128},
 };
 
 /* Nearly all settings are switches that are off; a few count. How much looks like the defaults; 0
  * when it is not debug. */
 static u64 rank_debug(const struct finder *f, va_t debug)
 {
-	u64 n = rt_size(f->rt, RT_DEBUG) / 4, zeros = 0, large = 0, fit = 0, v;
+	u64 n = rt_size(f->rt, RT_DEBUG) / 4, zeros = 0, large = 0, fit, v;
+	bool dontneed = !f->rt->dialect.frees_lazily;
+
+	fit = find_field(f, debug, RT_DEBUG_MADVDONTNEED, &v) && v == dontneed;
 
 	for (u64 i = 0; i < n; i++) {
 		u32 setting;
@@ -37,7 +42,7 @@ static u64 rank_debug(const struct finder *f, va_t debug)
 	for (size_t i = 0; i < COUNT_OF(defaults); i++)
 		fit += !rt_has(f->rt, defaults[i].f) ||
 		       (find_field(f, debug, defaults[i].f, &v) && v == defaults[i].value);
-	return large <= MAX_LARGE_SETTINGS && fit + MAX_DEFAULTS_CHANGED >= COUNT_OF(defaults)
+	return large <= MAX_LARGE_SETTINGS && fit + MAX_DEFAULTS_CHANGED > COUNT_OF(defaults)
 		       ? fit * n + zeros
 		       : 0;
 }
@@ -141,6 +146,8 @@ static struct err *find_scavenge(struct finder *f)
 	u64 distance = (u64)f->rt->slots[RT_SCAVENGE_LIMIT_GOAL].offset;
 	struct pacing pacing;
 
+	if (!rt_has(f->rt, RT_SCAVENGE_LIMIT_GOAL)) /* mheap_ has the only goal */
+		return NULL;
 	if (!read_pacing(f, &pacing))
 		return err_fault();
 	while (find_next_words(&it))
@@ -154,12 +161,30 @@ static struct err *find_scavenge(struct finder *f)
 	return find_settle(f, RT_G_SCAVENGE, &a, false);
 }
 
+/* Up to 1.18 a GC that was begun and is not yet counted as done tells; without work, which has the
+ * number, there is no mark work either. */
+static void derive_phase_by_cycles(struct finder *f)
+{
+	u64 begun, ended;
+
+	f->rt->gcphase = GC_OFF;
+	if (f->rt->globals[RT_G_WORK] &&
+	    find_field(f, f->rt->globals[RT_G_WORK], RT_WORK_CYCLES, &begun) &&
+	    find_field(f, f->rt->globals[RT_G_MEMSTATS], RT_MSTATS_NUMGC, &ended) &&
+	    begun != ended)
+		f->rt->gcphase = GC_MARK;
+}
+
 /* gcController.triggered is set when a GC begins and reset when all is marked
  * (gcControllerState.startCycle, resetLive). */
-static struct err *derive_phase(struct finder *f)
+struct err *find_phase(struct finder *f)
 {
 	u64 triggered;
 
+	if (!rt_has(f->rt, RT_GCC_TRIGGERED)) {
+		derive_phase_by_cycles(f);
+		return NULL;
+	}
 	if (!find_field(f, f->rt->globals[RT_G_GC_CONTROLLER], RT_GCC_TRIGGERED, &triggered))
 		return err_fault();
 	f->rt->gcphase = triggered == UINT64_MAX ? GC_OFF : GC_MARK;
@@ -196,9 +221,8 @@ static void survive(struct finder *f, struct err *err)
 		diag_err(f->rt->d, DIAG_STRUCTURE, err);
 }
 
-struct err *find_settings(struct finder *f)
+void find_settings(struct finder *f)
 {
 	survive(f, find_debug(f));
 	survive(f, find_scavenge(f));
-	return derive_phase(f);
 }

@@ -107,7 +107,21 @@ static struct err *walk(const struct rt *rt, u64 cycle, struct heap_profile *pub
 	return NULL;
 }
 
-/* MemProfileRate, and the cycle of mProfCycle. */
+/* mProfCycle, whose lowest bit says whether the cycle was published already; up to 1.18 that is a
+ * field beside it (mProf). */
+static struct err *read_cycle(const struct rt *rt, u32 *cycle)
+{
+	bool plain = rt_has(rt, RT_MPROF_CYCLE);
+	va_t va = rt->globals[RT_G_MPROF_CYCLE];
+
+	if (plain)
+		va = rt_addr(rt, va, RT_MPROF_CYCLE);
+	TRY(image_read(rt->im, va, cycle, sizeof(*cycle)));
+	if (!plain)
+		*cycle >>= 1;
+	return NULL;
+}
+
 static struct err *read_settings(const struct rt *rt, i64 *rate, u32 *cycle)
 {
 	if (!rt->globals[RT_G_MPROF_CYCLE]) {
@@ -117,9 +131,7 @@ static struct err *read_settings(const struct rt *rt, i64 *rate, u32 *cycle)
 					    : err_new(ERR_MISSING, "MemProfileRate was not found");
 	}
 	TRY(image_read(rt->im, rt->globals[RT_G_MEM_PROFILE_RATE], rate, sizeof(*rate)));
-	TRY(image_read(rt->im, rt->globals[RT_G_MPROF_CYCLE], cycle, sizeof(*cycle)));
-	*cycle >>= 1; /* the lowest bit says whether it was published already */
-	return NULL;
+	return read_cycle(rt, cycle);
 }
 
 struct err *heap_profile_read(const struct rt *rt, struct heap_profile *ret)

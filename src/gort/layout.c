@@ -29,6 +29,33 @@ struct layout_row {
 	} arm64;
 };
 
+static const struct layout_row go1_15[RT_FIELD_COUNT] = {
+#include "gort/layouts/go1_15.inc"
+};
+static const struct layout_row go1_16_0[RT_FIELD_COUNT] = {
+#include "gort/layouts/go1_16_0.inc"
+};
+static const struct layout_row go1_16_4[RT_FIELD_COUNT] = {
+#include "gort/layouts/go1_16_4.inc"
+};
+static const struct layout_row go1_16[RT_FIELD_COUNT] = {
+#include "gort/layouts/go1_16.inc"
+};
+static const struct layout_row go1_17_0[RT_FIELD_COUNT] = {
+#include "gort/layouts/go1_17_0.inc"
+};
+static const struct layout_row go1_17[RT_FIELD_COUNT] = {
+#include "gort/layouts/go1_17.inc"
+};
+static const struct layout_row go1_18_0[RT_FIELD_COUNT] = {
+#include "gort/layouts/go1_18_0.inc"
+};
+static const struct layout_row go1_18_4[RT_FIELD_COUNT] = {
+#include "gort/layouts/go1_18_4.inc"
+};
+static const struct layout_row go1_18[RT_FIELD_COUNT] = {
+#include "gort/layouts/go1_18.inc"
+};
 static const struct layout_row go1_19_0[RT_FIELD_COUNT] = {
 #include "gort/layouts/go1_19_0.inc"
 };
@@ -187,6 +214,21 @@ bool layout_from_table(const struct go_version *v, const struct arch *arch, unsi
 }
 
 /* Whether the table is of a release before this one's, or of another patch of it. */
+bool layout_of_nameless(unsigned i, const struct arch *arch, struct go_version *v,
+			struct slot slots[static RT_FIELD_COUNT])
+{
+	for (size_t t = 0; t < COUNT_OF(tables); t++) {
+		if (!dialect_is_nameless(tables[t].minor) || i-- > 0)
+			continue;
+		*v = (struct go_version){.minor = tables[t].minor, .patch = tables[t].first_patch};
+		snprintf(v->text, sizeof(v->text), "go1.%u", v->minor);
+		for (int f = 0; f < RT_FIELD_COUNT; f++)
+			slots[f] = row_slot(&tables[t].rows[f]);
+		return true;
+	}
+	return false;
+}
+
 static bool may_assume(size_t table, const struct go_version *v)
 {
 	return version_has_experiment(v, tables[table].experiment) &&

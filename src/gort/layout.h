@@ -36,6 +36,11 @@ struct err *layout_from_dwarf(const struct dw *dw,
 bool layout_from_table(const struct go_version *v, const struct arch *arch, unsigned alternative,
 		       struct slot slots[static RT_FIELD_COUNT]);
 
+/* The same from the i-th table of all whose release may be nameless (version.h), with a version that
+ * names the release and no patch level. False when there is no i-th. */
+bool layout_of_nameless(unsigned i, const struct arch *arch, struct go_version *v,
+			struct slot slots[static RT_FIELD_COUNT]);
+
 /* Fills the slots from the table that a release without one most likely has: that of other patch
  * releases, or the newest for a newer release. The text says of which release it is. False when
  * there is none. Nothing made with it counts before all invariants were seen to hold. */

@@ -59,19 +59,24 @@ static void add_memory(struct list *l, const struct mstats_totals *t, const stru
 		    m->buckhash_sys + gc_misc + m->other_sys);
 }
 
-static void add_heap(struct list *l, const struct mstats_totals *t, const struct flow *f,
-		     const struct mstats *m)
+static void add_heap(struct list *l, const struct rt *rt, const struct mstats_totals *t,
+		     const struct flow *f, const struct mstats *m)
 {
+	bool flow = rt->dialect.has_flow_metrics;
+
 	add(l, "/gc/cycles/automatic:gc-cycles", m->num_gc - m->num_forced_gc);
 	add(l, "/gc/cycles/forced:gc-cycles", m->num_forced_gc);
 	add(l, "/gc/cycles/total:gc-cycles", m->num_gc);
-	add(l, "/gc/heap/allocs:bytes", f->alloc_bytes);
-	add(l, "/gc/heap/allocs:objects", f->alloc_objects);
-	add(l, "/gc/heap/frees:bytes", f->free_bytes);
-	add(l, "/gc/heap/frees:objects", f->free_objects);
+	if (flow) {
+		add(l, "/gc/heap/allocs:bytes", f->alloc_bytes);
+		add(l, "/gc/heap/allocs:objects", f->alloc_objects);
+		add(l, "/gc/heap/frees:bytes", f->free_bytes);
+		add(l, "/gc/heap/frees:objects", f->free_objects);
+	}
 	add(l, "/gc/heap/goal:bytes", m->next_gc);
 	add(l, "/gc/heap/objects:objects", f->alloc_objects - f->free_objects);
-	add(l, "/gc/heap/tiny/allocs:objects", t->tiny);
+	if (flow)
+		add(l, "/gc/heap/tiny/allocs:objects", t->tiny);
 }
 
 /* Goroutines that are neither dead nor, before 1.26, the runtime's own. */
@@ -92,25 +97,19 @@ static struct err *add_goroutines(const struct gort *gort, struct list *l)
 	}
 	if (!rt->dialect.metric_counts_system_goroutines)
 		n -= MIN(n, system);
-	add(l, "/sched/gomaxprocs:threads", gort->procs.v.n);
+	if (rt->dialect.has_gomaxprocs_metric)
+		add(l, "/sched/gomaxprocs:threads", gort->procs.v.n);
 	add(l, "/sched/goroutines:goroutines", n);
 	return NULL;
 }
 
 /* Settings and results of the pacer, published since 1.21. */
-static struct err *add_pacer(const struct rt *rt, struct list *l)
+static void add_pacer(struct list *l, const struct mstats *m)
 {
-	va_t gcc = rt->globals[RT_G_GC_CONTROLLER];
-	u64 percent, limit, marked;
-
-	TRY(rt_u(rt, gcc, RT_GCC_PERCENT, &percent));
-	TRY(rt_u(rt, gcc, RT_GCC_MEMORY_LIMIT, &limit));
-	TRY(rt_u(rt, gcc, RT_GCC_HEAP_MARKED, &marked));
 	/* "off" is -1, and read as a 64-bit unsigned number. */
-	add(l, "/gc/gogc:percent", (u64)(i64)(int32_t)percent);
-	add(l, "/gc/gomemlimit:bytes", limit);
-	add(l, "/gc/heap/live:bytes", marked);
-	return NULL;
+	add(l, "/gc/gogc:percent", (u64)m->gc_percent);
+	add(l, "/gc/gomemlimit:bytes", m->memory_limit);
+	add(l, "/gc/heap/live:bytes", m->heap_marked);
 }
 
 struct err *metrics_read(const struct gort *gort, const struct mstats *m,
@@ -120,11 +119,14 @@ struct err *metrics_read(const struct gort *gort, const struct mstats *m,
 	struct mstats_totals t;
 	struct flow f;
 
+	*n = 0;
+	if (!gort->rt.dialect.has_metrics)
+		return NULL;
 	TRY(mstats_read_raw(gort, &t));
 	f = sum_flow(&gort->rt, &t);
-	add_heap(&l, &t, &f, m);
+	add_heap(&l, &gort->rt, &t, &f, m);
 	if (gort->rt.dialect.has_pacer_metrics)
-		TRY(add_pacer(&gort->rt, &l));
+		add_pacer(&l, m);
 	add_memory(&l, &t, &f, m);
 	TRY(add_goroutines(gort, &l));
 	*n = l.n;

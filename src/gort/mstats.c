@@ -11,23 +11,24 @@
 #define DELTA_COUNT 3
 #define MIB ((u64)1 << 20)
 
-static struct err *add_field(const struct rt *rt, va_t delta, enum rt_field f, u64 *sum)
+struct err *mstats_add(const struct rt *rt, va_t base, enum rt_field f, u64 *sum)
 {
 	u64 v;
 
 	if (!rt_has(rt, f))
 		return NULL;
-	TRY(rt_u(rt, delta, f, &v));
+	TRY(rt_u(rt, base, f, &v));
 	*sum += v;
 	return NULL;
 }
 
-static struct err *add_array(const struct rt *rt, va_t delta, enum rt_field f, u64 *sums)
+struct err *mstats_add_array(const struct rt *rt, va_t base, enum rt_field f,
+			     u64 sums[static GO_MAX_SIZE_CLASSES])
 {
-	u64 n = MIN(rt->slots[f].count, rt->size_class_count), v;
+	u64 n = rt_has(rt, f) ? MIN(rt->slots[f].count, rt->size_class_count) : 0, v;
 
 	for (u64 i = 0; i < n; i++) {
-		if (!image_u64(rt->im, rt_addr(rt, delta, f) + 8 * i, &v))
+		if (!image_u64(rt->im, rt_addr(rt, base, f) + 8 * i, &v))
 			return err_fault();
 		sums[i] += v;
 	}
@@ -36,23 +37,24 @@ static struct err *add_array(const struct rt *rt, va_t delta, enum rt_field f, u
 
 static struct err *add_delta(const struct rt *rt, va_t delta, struct mstats_totals *t)
 {
-	TRY(add_field(rt, delta, RT_DELTA_COMMITTED, &t->committed));
-	TRY(add_field(rt, delta, RT_DELTA_RELEASED, &t->released));
-	TRY(add_field(rt, delta, RT_DELTA_IN_HEAP, &t->in_heap));
-	TRY(add_field(rt, delta, RT_DELTA_IN_STACKS, &t->in_stacks));
-	TRY(add_field(rt, delta, RT_DELTA_IN_WORK_BUFS, &t->in_work_bufs));
-	TRY(add_field(rt, delta, RT_DELTA_IN_PTR_SCALAR_BITS, &t->in_ptr_scalar_bits));
-	TRY(add_field(rt, delta, RT_DELTA_TINY_ALLOC_COUNT, &t->tiny));
-	TRY(add_field(rt, delta, RT_DELTA_LARGE_ALLOC, &t->large_alloc));
-	TRY(add_field(rt, delta, RT_DELTA_LARGE_ALLOC_COUNT, &t->large_allocs));
-	TRY(add_field(rt, delta, RT_DELTA_LARGE_FREE, &t->large_free));
-	TRY(add_field(rt, delta, RT_DELTA_LARGE_FREE_COUNT, &t->large_frees));
-	TRY(add_array(rt, delta, RT_DELTA_SMALL_ALLOC_COUNT, t->mallocs));
-	return add_array(rt, delta, RT_DELTA_SMALL_FREE_COUNT, t->frees);
+	TRY(mstats_add(rt, delta, RT_DELTA_COMMITTED, &t->committed));
+	TRY(mstats_add(rt, delta, RT_DELTA_RELEASED, &t->released));
+	TRY(mstats_add(rt, delta, RT_DELTA_IN_HEAP, &t->in_heap));
+	TRY(mstats_add(rt, delta, RT_DELTA_IN_STACKS, &t->in_stacks));
+	TRY(mstats_add(rt, delta, RT_DELTA_IN_WORK_BUFS, &t->in_work_bufs));
+	TRY(mstats_add(rt, delta, RT_DELTA_IN_PTR_SCALAR_BITS, &t->in_ptr_scalar_bits));
+	TRY(mstats_add(rt, delta, RT_DELTA_TINY_ALLOC_COUNT, &t->tiny));
+	TRY(mstats_add(rt, delta, RT_DELTA_LARGE_ALLOC, &t->large_alloc));
+	TRY(mstats_add(rt, delta, RT_DELTA_LARGE_ALLOC_COUNT, &t->large_allocs));
+	TRY(mstats_add(rt, delta, RT_DELTA_LARGE_FREE, &t->large_free));
+	TRY(mstats_add(rt, delta, RT_DELTA_LARGE_FREE_COUNT, &t->large_frees));
+	TRY(mstats_add_array(rt, delta, RT_DELTA_SMALL_ALLOC_COUNT, t->mallocs));
+	return mstats_add_array(rt, delta, RT_DELTA_SMALL_FREE_COUNT, t->frees);
 }
 
-/* What a cached span has handed out since the mcache took it and has not reported yet. A thread
- * that was stopped in mcache.refill leaves a span here that is swept and reported already. */
+/* What a cached span has handed out since the mcache took it and has not reported yet. Up to 1.18
+ * the whole span was reported when the mcache took it: what it has left is too much. A thread that
+ * was stopped in mcache.refill leaves a span here that is swept and reported already. */
 static struct err *flush_span(const struct gort *gort, va_t mspan, struct mstats_totals *t)
 {
 	const struct rt *rt = &gort->rt;
@@ -62,10 +64,13 @@ static struct err *flush_span(const struct gort *gort, va_t mspan, struct mstats
 		rec ? spans_find(&gort->spans, rec_u(rt, rec, RT_MSPAN_START)) : NULL;
 
 	/* emptymspan, which stands for "none", is no span of the heap. */
-	if (!s || s->mspan != mspan || s->sweep == 0 || s->spanclass / 2u >= rt->size_class_count)
+	if (!s || s->mspan != mspan || s->spanclass / 2u >= rt->size_class_count)
 		return NULL;
-	t->mallocs[s->spanclass / 2] +=
-		s->alloc_count - rec_u(rt, rec, RT_MSPAN_ALLOC_COUNT_BEFORE_CACHE);
+	if (!rt_has(rt, RT_MSPAN_ALLOC_COUNT_BEFORE_CACHE))
+		t->mallocs[s->spanclass / 2] -= s->nelems - s->alloc_count;
+	else if (s->sweep != 0)
+		t->mallocs[s->spanclass / 2] +=
+			s->alloc_count - rec_u(rt, rec, RT_MSPAN_ALLOC_COUNT_BEFORE_CACHE);
 	return NULL;
 }
 
@@ -80,7 +85,7 @@ static struct err *flush_cache(const struct gort *gort, va_t mcache, struct msta
 			return err_fault();
 		TRY(flush_span(gort, mspan, t));
 	}
-	return add_field(rt, mcache, RT_MCACHE_TINY_ALLOCS, &t->tiny);
+	return mstats_add(rt, mcache, RT_MCACHE_TINY_ALLOCS, &t->tiny);
 }
 
 /* A cache that is not there makes the counters lag a little, no more. */
@@ -99,12 +104,15 @@ static void flush_caches(const struct gort *gort, struct mstats_totals *t)
 struct err *mstats_read_raw(const struct gort *gort, struct mstats_totals *ret)
 {
 	const struct rt *rt = &gort->rt;
-	va_t deltas = rt_addr(rt, rt->globals[RT_G_MEMSTATS], RT_MSTATS_DELTAS);
+	va_t stats = rt->globals[RT_G_MEMSTATS], deltas = rt_addr(rt, stats, RT_MSTATS_DELTAS);
 
 	*ret = (struct mstats_totals){0};
+	if (!rt_has(rt, RT_MSTATS_DELTAS))
+		return mstats_read_plain(gort, ret);
 	for (u64 i = 0; i < DELTA_COUNT; i++)
 		TRY(add_delta(rt, deltas + i * rt_size(rt, RT_MSTATS_DELTA), ret));
-	return NULL;
+	/* Small objects in a common slot (1.16; later one of the sums). */
+	return mstats_add(rt, stats, RT_MSTATS_TINYALLOCS, &ret->tiny);
 }
 
 static void set_objects(const struct rt *rt, const struct mstats_totals *t, struct mstats *m)
@@ -133,7 +141,7 @@ static void set_objects(const struct rt *rt, const struct mstats_totals *t, stru
 /* What the GC pacer's state holds, for the heap's gauges and the next goal. */
 struct pacer {
 	u64 in_use, released, free, total_alloc, total_free, mapped_ready;
-	u64 memory_limit, percent, marked, percent_goal, min_trigger, triggered;
+	u64 memory_limit, percent, live, marked, percent_goal, min_trigger, triggered;
 };
 
 static struct err *read_pacer(const struct rt *rt, struct pacer *p)
@@ -150,6 +158,7 @@ static struct err *read_pacer(const struct rt *rt, struct pacer *p)
 		{RT_GCC_MAPPED_READY, &p->mapped_ready},
 		{RT_GCC_MEMORY_LIMIT, &p->memory_limit},
 		{RT_GCC_PERCENT, &p->percent},
+		{RT_GCC_HEAP_LIVE, &p->live},
 		{RT_GCC_HEAP_MARKED, &p->marked},
 		{RT_GCC_PERCENT_HEAP_GOAL, &p->percent_goal},
 		{RT_GCC_SWEEP_DIST_MIN_TRIGGER, &p->min_trigger},
@@ -190,40 +199,62 @@ static u64 heap_goal(const struct rt *rt, const struct pacer *p)
 	return goal;
 }
 
-static struct err *set_gauges(const struct rt *rt, const struct mstats_totals *t, struct mstats *m)
+/* Gauges and goals that are kept by the pacer. */
+static struct err *set_paced(const struct rt *rt, const struct mstats_totals *t, struct mstats *m)
 {
-	va_t stats = rt->globals[RT_G_MEMSTATS], mheap = rt->globals[RT_G_MHEAP];
 	struct pacer p;
-	u64 stacks_sys, gc_misc_sys;
 
 	TRY(read_pacer(rt, &p));
-	TRY(rt_u(rt, stats, RT_MSTATS_STACKS_SYS, &stacks_sys));
-	TRY(rt_u(rt, stats, RT_MSTATS_MSPAN_SYS, &m->mspan_sys));
-	TRY(rt_u(rt, stats, RT_MSTATS_MCACHE_SYS, &m->mcache_sys));
-	TRY(rt_u(rt, stats, RT_MSTATS_BUCKHASH_SYS, &m->buckhash_sys));
-	TRY(rt_u(rt, stats, RT_MSTATS_GC_MISC_SYS, &gc_misc_sys));
-	TRY(rt_u(rt, stats, RT_MSTATS_OTHER_SYS, &m->other_sys));
-	TRY(rt_u(rt, rt_addr(rt, mheap, RT_MHEAP_SPANALLOC), RT_FIXALLOC_INUSE, &m->mspan_inuse));
-	TRY(rt_u(rt, rt_addr(rt, mheap, RT_MHEAP_CACHEALLOC), RT_FIXALLOC_INUSE, &m->mcache_inuse));
 	m->heap_inuse = p.in_use;
 	m->heap_idle = p.free + p.released;
 	m->heap_released = p.released;
 	m->heap_sys = m->heap_inuse + m->heap_idle;
-	m->work_bufs = t->in_work_bufs + t->in_ptr_scalar_bits;
-	m->stats_committed = t->committed;
-	m->stats_in_heap = t->in_heap;
-	m->stats_released = t->released;
 	m->stack_inuse = t->in_stacks;
-	m->stack_sys = t->in_stacks + stacks_sys;
-	m->gc_sys = gc_misc_sys + m->work_bufs;
-	m->sys = m->heap_sys + m->stack_sys + m->mspan_sys + m->mcache_sys + m->buckhash_sys +
-		 m->gc_sys + m->other_sys;
 	m->next_gc = heap_goal(rt, &p);
+	m->heap_live = p.live;
 	m->heap_marked = p.marked;
 	m->memory_limit = p.memory_limit;
 	m->mapped_ready = p.mapped_ready;
 	m->gc_percent = (int32_t)p.percent;
+	m->has_gc_percent = true;
 	return NULL;
+}
+
+/* What was asked of the system for each purpose. */
+static struct err *set_sys(const struct rt *rt, struct mstats *m)
+{
+	va_t stats = rt->globals[RT_G_MEMSTATS], mheap = rt->globals[RT_G_MHEAP];
+	u64 stacks_sys;
+
+	TRY(rt_u(rt, stats, RT_MSTATS_STACKS_SYS, &stacks_sys));
+	TRY(rt_u(rt, stats, RT_MSTATS_MSPAN_SYS, &m->mspan_sys));
+	TRY(rt_u(rt, stats, RT_MSTATS_MCACHE_SYS, &m->mcache_sys));
+	TRY(rt_u(rt, stats, RT_MSTATS_BUCKHASH_SYS, &m->buckhash_sys));
+	TRY(rt_u(rt, stats, RT_MSTATS_OTHER_SYS, &m->other_sys));
+	TRY(rt_u(rt, rt_addr(rt, mheap, RT_MHEAP_SPANALLOC), RT_FIXALLOC_INUSE, &m->mspan_inuse));
+	TRY(rt_u(rt, rt_addr(rt, mheap, RT_MHEAP_CACHEALLOC), RT_FIXALLOC_INUSE, &m->mcache_inuse));
+	/* In 1.15 gc_sys has the work buffers too. */
+	m->gc_sys = m->work_bufs;
+	TRY(mstats_add(rt, stats,
+		       rt_has(rt, RT_MSTATS_GC_SYS) ? RT_MSTATS_GC_SYS : RT_MSTATS_GC_MISC_SYS,
+		       &m->gc_sys));
+	m->stack_sys = m->stack_inuse + stacks_sys;
+	m->sys = m->heap_sys + m->stack_sys + m->mspan_sys + m->mcache_sys + m->buckhash_sys +
+		 m->gc_sys + m->other_sys;
+	return NULL;
+}
+
+static struct err *set_gauges(const struct rt *rt, const struct mstats_totals *t, struct mstats *m)
+{
+	m->work_bufs = t->in_work_bufs + t->in_ptr_scalar_bits;
+	m->stats_committed = t->committed;
+	m->stats_in_heap = t->in_heap;
+	m->stats_released = t->released;
+	if (rt_has(rt, RT_GCC_HEAP_IN_USE))
+		TRY(set_paced(rt, t, m));
+	else
+		TRY(mstats_set_plain(rt, t, m));
+	return set_sys(rt, m);
 }
 
 static struct err *read_cycles(const struct rt *rt, struct mstats *m)

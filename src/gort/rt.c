@@ -127,12 +127,37 @@ static struct err *resolve_by_assumption(struct rt *rt)
 			rt->version.text, rt->layout_of);
 }
 
+/* The release is not known: that of the table that fits. The tables of releases that may be it
+ * differ in where mheap_ points to itself. */
+static struct err *resolve_nameless(struct rt *rt)
+{
+	for (unsigned i = 0; layout_of_nameless(i, rt->im->arch, &rt->version, rt->slots); i++) {
+		struct err *err;
+
+		rt->dialect = dialect_of(&rt->version, rt->im->arch);
+		err = find_globals(rt);
+		if (!err) {
+			diag(rt->d, DIAG_BY_STRUCTURE, "the layout of %s is built in and fits",
+			     rt->version.text);
+			return NULL;
+		}
+		if (err->code == ERR_LIMIT)
+			return err;
+		err_free(err);
+	}
+	rt->version = (struct go_version){.nameless = true};
+	return err_new(ERR_MISSING, "its release is not in the core, and no built-in layout of "
+				    "a release from 1.13 to 1.17 fits: give the executable");
+}
+
 /* Without DWARF: the table of the release, and what the globals hold. Where a release has several
  * tables the structures tell which is right. */
 static struct err *resolve_by_structure(struct rt *rt)
 {
 	struct err *first = NULL;
 
+	if (rt->version.nameless)
+		return resolve_nameless(rt);
 	for (unsigned i = 0; layout_from_table(&rt->version, rt->im->arch, i, rt->slots); i++) {
 		struct err *err = find_globals(rt);
 
@@ -156,7 +181,8 @@ static struct err *resolve(struct rt *rt, const struct binary *bin)
 {
 	const char *const paths[] = {bin->match ? bin->exe.path : NULL, bin->debug.path};
 
-	for (size_t i = 0; i < COUNT_OF(paths); i++) {
+	/* What DWARF means depends on the release too. */
+	for (size_t i = 0; i < COUNT_OF(paths) && !rt->version.nameless; i++) {
 		struct err *err = paths[i] ? resolve_dwarf(rt, paths[i], bin->bias) : NULL;
 
 		if (paths[i] && !err && binary_count_go(rt->im) > 1)
@@ -234,10 +260,15 @@ static struct err *read_state(struct rt *rt)
 static struct err *check_release(struct rt *rt)
 {
 	rt->dialect = dialect_of(&rt->version, rt->im->arch);
-	if (dialect_support(&rt->version) == RELEASE_UNREAD)
-		return err_new(ERR_UNSUPPORTED, "%s: the heap of %s is read", rt->version.text,
-			       dialect_supported_text());
-	return NULL;
+	if (rt->version.nameless || dialect_support(&rt->version) != RELEASE_UNREAD)
+		return NULL;
+	return err_new(ERR_UNSUPPORTED, "%s: the heap of %s is read%s", rt->version.text,
+		       dialect_supported_text(),
+		       rt->dialect.frees_lazily
+			       ? ". This release gives free memory back by MADV_FREE: it counts as "
+				 "resident until the kernel takes it; GODEBUG=madvdontneed=1 makes "
+				 "RSS follow"
+			       : "");
 }
 
 static struct err *check_and_read(struct rt *rt)

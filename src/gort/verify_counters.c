@@ -52,7 +52,8 @@ static struct err *check_classes(const struct gort *gort, const struct mstats *m
 }
 
 static struct err *check_walk(const struct walk *w, const struct mstats *m,
-			      const struct sweeping *s, struct verification *v)
+			      const struct sweeping *s, bool has_work_bufs,
+			      struct verification *v)
 {
 	const struct {
 		const char *name;
@@ -63,7 +64,6 @@ static struct err *check_walk(const struct walk *w, const struct mstats *m,
 		{"HeapIdle", w->heap_idle, m->heap_idle, INSIDE_PAGES},
 		{"HeapReleased", w->heap_released, m->heap_released, INSIDE_PAGES},
 		{"StackInuse", w->stack_inuse, m->stack_inuse, INSIDE_PAGES | INSIDE_STACKS},
-		{"GC work buffers", w->workbufs, m->work_bufs, INSIDE_PAGES | INSIDE_STACKS},
 		{"MSpanInuse", w->mspan_inuse, m->mspan_inuse, INSIDE_PAGES},
 		{"MCacheInuse", w->mcache_inuse, m->mcache_inuse, INSIDE_PAGES},
 		{"BuckHashSys", w->buckhash, m->buckhash_sys, 0},
@@ -76,7 +76,24 @@ static struct err *check_walk(const struct walk *w, const struct mstats *m,
 	for (size_t i = 0; i < COUNT_OF(figures); i++)
 		TRY(verify_equal(v, figures[i].name, figures[i].walked, figures[i].counter,
 				 figures[i].inside));
+	/* In 1.15 they are counted with the rest of GCSys. */
+	if (has_work_bufs)
+		TRY(verify_equal(v, "GC work buffers", w->workbufs, m->work_bufs,
+				 INSIDE_PAGES | INSIDE_STACKS));
 	return NULL;
+}
+
+/* The gauges are kept twice since 1.16. */
+static struct err *check_stats(const struct mstats *m, struct verification *v)
+{
+	TRY(verify_equal(v, "heapStats inHeap = heapInUse", m->stats_in_heap, m->heap_inuse,
+			 INSIDE_PAGES));
+	TRY(verify_equal(v, "heapStats released = heapReleased", m->stats_released,
+			 m->heap_released, INSIDE_PAGES));
+	return verify_equal(v, "heapStats committed = its parts", m->stats_committed,
+			    m->stats_in_heap + m->stack_inuse + m->work_bufs +
+				    (m->heap_idle - m->heap_released),
+			    INSIDE_PAGES);
 }
 
 struct err *verify_counters(const struct gort *gort, struct verification *v)
@@ -90,14 +107,7 @@ struct err *verify_counters(const struct gort *gort, struct verification *v)
 		return verify_unreadable(v, "the runtime's counters", err);
 	find_sweeping(gort, &sweeping);
 	walk_heap(gort, &walk);
-	TRY(check_walk(&walk, &m, &sweeping, v));
+	TRY(check_walk(&walk, &m, &sweeping, rt_has(&gort->rt, RT_DELTA_IN_WORK_BUFS), v));
 	TRY(check_classes(gort, &m, &sweeping, v));
-	TRY(verify_equal(v, "heapStats inHeap = heapInUse", m.stats_in_heap, m.heap_inuse,
-			 INSIDE_PAGES));
-	TRY(verify_equal(v, "heapStats released = heapReleased", m.stats_released, m.heap_released,
-			 INSIDE_PAGES));
-	return verify_equal(v, "heapStats committed = its parts", m.stats_committed,
-			    m.stats_in_heap + m.stack_inuse + m.work_bufs +
-				    (m.heap_idle - m.heap_released),
-			    INSIDE_PAGES);
+	return rt_has(&gort->rt, RT_MSTATS_DELTAS) ? check_stats(&m, v) : NULL;
 }

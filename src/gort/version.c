@@ -113,8 +113,12 @@ static bool read_blob(const struct image *im, const struct binary *bin, va_t va,
 		bytes = string[0];
 		len = string[1];
 	}
-	if (len == 0 || len >= sizeof(text) || !read_either(im, bin, bytes, text, len))
+	if (len == 0 || len >= sizeof(text))
 		return false;
+	if (!read_either(im, bin, bytes, text, len)) {
+		ret->nameless = !(head[15] & BUILDINFO_INLINE);
+		return false;
+	}
 	text[len] = '\0';
 	return printable(text) && version_parse(text, ret);
 }
@@ -156,6 +160,7 @@ static bool search_exe(const struct image *im, const struct binary *bin, struct 
 
 struct err *version_find(const struct image *im, const struct binary *bin, struct go_version *ret)
 {
+	*ret = (struct go_version){0};
 	/* The executable first; then libraries, for a Go runtime in a C process. */
 	for (int pass = 0; pass < 2; pass++)
 		for (size_t i = 0; i < im->vmas.n; i++) {
@@ -166,7 +171,7 @@ struct err *version_find(const struct image *im, const struct binary *bin, struc
 			    own == (pass == 0) && search_vma(im, bin, v, ret))
 				return NULL;
 		}
-	if (search_exe(im, bin, ret))
+	if (search_exe(im, bin, ret) || ret->nameless)
 		return NULL;
 	return err_new(ERR_MISSING, "no Go build information in %s",
 		       im->truncated ? "what is left of its data" : "its data");

@@ -11,9 +11,11 @@ struct go_version {
 	unsigned minor, patch;            /* of go1.MINOR.PATCH */
 	char text[GO_VERSION_MAX];        /* "go1.26.11" */
 	char experiments[GO_VERSION_MAX]; /* "nogreenteagc", or "" */
+	/* Nothing of the above is known: up to 1.17 the name itself is in the executable alone. */
+	bool nameless;
 };
 
-/* Finds and parses the version. ERR_MISSING when there is no Go build info: no Go process. */
+/* Finds and parses the version, or finds that it is nameless. ERR_MISSING when there is no Go build info: no Go process. */
 struct err *version_find(const struct image *im, const struct binary *bin,
 			 struct go_version *ret) ERR_RESULT;
 

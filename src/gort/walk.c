@@ -31,8 +31,14 @@ static void walk_spans(const struct gort *gort, struct walk *w)
 
 static void walk_pages(const struct gort *gort, struct walk *w)
 {
+	const struct range *rest = &gort->arenas.rest;
 	struct free_walk walk;
 	struct free_run run;
+
+	if (gort->rt.dialect.arena_rest_is_released) {
+		w->heap_idle += rest->hi - rest->lo;
+		w->heap_released += rest->hi - rest->lo;
+	}
 
 	free_walk_begin(&walk, &gort->rt, &gort->pagealloc, &gort->procs, &gort->spans);
 	while (free_walk_next(&walk, &run)) {

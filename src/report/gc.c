@@ -46,16 +46,14 @@ static void add_sweep(struct doc_object *o, const struct gort *gort)
 	doc_set(o, "spans_being_swept", doc_count(sweeping));
 }
 
-/* GOGC and GOMEMLIMIT; null where they are off. */
-static void add_settings(struct doc_object *o, const struct rt *rt)
+/* GOGC and GOMEMLIMIT; null where they are off, or not known. */
+static void add_settings(struct doc_object *o, const struct mstats *m)
 {
-	va_t gcc = rt->globals[RT_G_GC_CONTROLLER];
-	u64 percent = 0, limit = 0;
+	bool on = m->has_gc_percent && m->gc_percent >= 0;
 
-	err_free(rt_u(rt, gcc, RT_GCC_PERCENT, &percent));
-	err_free(rt_u(rt, gcc, RT_GCC_MEMORY_LIMIT, &limit));
-	doc_set(o, "gogc", (int32_t)percent < 0 ? doc_null() : doc_count(percent));
-	doc_set(o, "memory_limit", limit >= INT64_MAX ? doc_null() : doc_bytes(limit));
+	doc_set(o, "gogc", on ? doc_count((u64)m->gc_percent) : doc_null());
+	doc_set(o, "memory_limit",
+		m->memory_limit >= INT64_MAX ? doc_null() : doc_bytes(m->memory_limit));
 }
 
 static void add_godebug(struct doc_object *o, const struct rt *rt)
@@ -117,10 +115,10 @@ struct err *report_gc(struct report *r)
 	add_headline(d, gort, &m);
 	o = doc_object(d, "gc", "Garbage collector");
 	doc_set(o, "phase", doc_string(rt_phase_name(rt)));
-	add_settings(o, rt);
+	add_settings(o, &m);
 	doc_set(o, "heap_goal", m.next_gc < GO_MAX_ADDR ? doc_bytes(m.next_gc) : doc_null());
-	doc_set(o, "heap_marked", global_field(rt, RT_G_GC_CONTROLLER, RT_GCC_HEAP_MARKED, true));
-	doc_set(o, "heap_live", global_field(rt, RT_G_GC_CONTROLLER, RT_GCC_HEAP_LIVE, true));
+	doc_set(o, "heap_marked", doc_bytes(m.heap_marked));
+	doc_set(o, "heap_live", doc_bytes(m.heap_live));
 	doc_set(o, "cycles", doc_count(m.num_gc));
 	doc_set(o, "cycles_forced", doc_count(m.num_forced_gc));
 	doc_set(o, "last_gc_unix_ns", doc_count(m.last_gc));
@@ -129,7 +127,9 @@ struct err *report_gc(struct report *r)
 	doc_set(o, "pauses_ns", pauses(d, &m));
 	add_sweep(o, gort);
 	doc_set(o, "scavenge_gogc_goal",
-		global_field(rt, RT_G_SCAVENGE, RT_SCAVENGE_PERCENT_GOAL, true));
+		rt_has(rt, RT_MHEAP_SCAVENGE_GOAL)
+			? global_field(rt, RT_G_MHEAP, RT_MHEAP_SCAVENGE_GOAL, true)
+			: global_field(rt, RT_G_SCAVENGE, RT_SCAVENGE_PERCENT_GOAL, true));
 	doc_set(o, "scavenge_limit_goal",
 		global_field(rt, RT_G_SCAVENGE, RT_SCAVENGE_LIMIT_GOAL, true));
 	add_godebug(o, rt);

@@ -15,6 +15,8 @@
 /* What GOGC would be set to. */
 static const char *gogc_text(const struct facts *f)
 {
+	if (!f->m.has_gc_percent)
+		return "a lower GOGC";
 	return f->m.gc_percent < 0 ? "a GOGC (now off)"
 				   : SAY(f, "a lower GOGC (now %lld)", (long long)f->m.gc_percent);
 }
@@ -26,6 +28,8 @@ static bool has_limit(const struct facts *f)
 
 static const char *limit_text(const struct facts *f)
 {
+	if (!f->s->gort->rt.dialect.has_memory_limit)
+		return "a GOMEMLIMIT (from Go 1.19 on)";
 	return has_limit(f)
 		       ? SAY(f, "a lower GOMEMLIMIT (now %s)", facts_size(f, f->m.memory_limit))
 		       : "a GOMEMLIMIT (now none)";
@@ -51,7 +55,7 @@ void judge_released_resident(const struct facts *f, struct verdict *v)
 {
 	const struct rt *rt = &f->s->gort->rt;
 	const char *size;
-	u64 dontneed = 1;
+	u64 dontneed = !rt->dialect.frees_lazily;
 
 	v->gain = v->bytes = facts_resident(f, CAT_IDLE_RELEASED);
 	size = facts_size(f, v->bytes);
@@ -194,8 +198,8 @@ void judge_garbage(const struct facts *f, struct verdict *v)
 		SAY(f, "up to %s may be garbage: %s found dead, %s allocated since the last GC",
 		    facts_size(f, v->bytes), facts_size(f, dead), facts_size(f, fresh));
 	if (f->m.next_gc >= GO_MAX_ADDR)
-		v->remedy = SAY(f, "%s. It is switched off (GOGC=off): set GOGC, or a GOMEMLIMIT.",
-				last_gc_text(f));
+		v->remedy = SAY(f, "%s. It is switched off (GOGC=off): set GOGC, or %s.",
+				last_gc_text(f), limit_text(f));
 	else
 		v->remedy = SAY(
 			f,
@@ -208,7 +212,7 @@ void judge_garbage(const struct facts *f, struct verdict *v)
 	verdict_evidence(v, "NextGC", f->m.next_gc);
 	verdict_evidence(v, "LastGC", f->m.last_gc);
 	verdict_evidence(v, "seconds_since_gc", seconds_since_gc(f));
-	if (f->m.gc_percent >= 0)
+	if (f->m.has_gc_percent && f->m.gc_percent >= 0)
 		verdict_evidence(v, "GOGC", (u64)f->m.gc_percent);
 	if (has_limit(f))
 		verdict_evidence(v, "GOMEMLIMIT", f->m.memory_limit);

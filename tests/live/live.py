@@ -47,7 +47,7 @@ PROGS = pathlib.Path(__file__).resolve().parent / "progs"
 CACHES = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
 CACHE = pathlib.Path(os.environ.get("SPANSCOPE_CACHE") or CACHES / "spanscope")
 
-RELEASES = ["1.19", "1.21", "1.22", "1.23", "1.24", "1.25", "1.26", "1.27"]
+RELEASES = ["1.15", "1.19", "1.21", "1.22", "1.23", "1.24", "1.25", "1.26", "1.27"]
 DUMPS = ["kernel", "gcore", "qemu"]
 
 # Flags of `go build`. A plugin is built beside the program that loads it, and a shared library
@@ -208,8 +208,13 @@ def build(target, exe):
     fresh.rename(exe)
 
 
+def version_control(target):
+    """Old toolchains ask no version control system, and do not know the flag."""
+    return [] if target.release == "1.15" else ["-buildvcs=false"]
+
+
 def go_build(target, flags, output, folder):
-    build_command([toolchain(target.release) / "bin" / "go", "build", *flags, "-buildvcs=false",
+    build_command([toolchain(target.release) / "bin" / "go", "build", *flags, *version_control(target),
                    "-o", output, folder], cwd=PROGS, env=go_environment(target))
 
 

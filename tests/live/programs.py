@@ -252,7 +252,8 @@ def limits(tool, truth, dump):
 def split_program(moment, *modes):
     return Program(quiet, "split", ("-moment", moment),
                    modes=("static", "greentea", "nogreentea", *modes),
-                   tables=functools.partial(split, moment), twins=moment == "marking")
+                   tables=functools.partial(split, moment), twins=moment == "marking",
+                   without=("1.15",))  # it has neither generics nor /gc/pauses
 
 
 PROGRAMS = {
@@ -278,7 +279,7 @@ PROGRAMS = {
     "threads1000": Program(threads, "threads", ("-threads", "1000"), modes=("static", "cgo"),
                            c_heap=True, without=("1.21", "1.23", "1.24", "1.25", "1.26")),
     "dead": Program(dead, "dead", dumps=("kernel",), without=("1.21", "1.22", "1.23", "1.25")),
-    "userarena": Program(userarena, "userarena", twins=True, modes=("arenas",), without=("1.19",)),
+    "userarena": Program(userarena, "userarena", twins=True, modes=("arenas",), without=("1.15", "1.19")),
     "altstack": Program(altstack, "altstack", modes=("cgo",), c_heap=True),
     "plugin": Program(modules, "plugin", twins=True, modes=("plugin",), c_heap=True),
     "c-shared": Program(modules, "cshared", twins=True, modes=("c-shared",), c_heap=True),

@@ -49,7 +49,7 @@ def read(folder):
         return truth
     raw = memstats.read_bytes()
     values = METRICS.unpack_from(raw, MemStats.size)
-    metrics = dict(zip(truth["metrics"].split(), values))
+    metrics = dict(zip(truth.get("metrics", "").split(), values))
     return truth | MemStats.decode(raw) | {"metrics": metrics}
 
 

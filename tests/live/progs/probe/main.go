@@ -21,7 +21,7 @@ func main() {
 	for _, p := range pprof.Profiles() {
 		p.WriteTo(os.Stderr, 0)
 	}
-	debug.SetMemoryLimit(1 << 30)
+	limitMemory()
 	debug.FreeOSMemory()
 	runtime.KeepAlive(object)
 }

@@ -15,11 +15,10 @@ package truth
 import (
 	"flag"
 	"fmt"
-	"math"
+	"io/ioutil" // os.WriteFile came with 1.16
 	"os"
 	"runtime"
 	"runtime/debug"
-	"runtime/metrics"
 	"strings"
 	"sync"
 	"syscall"
@@ -39,7 +38,6 @@ var (
 	file = flag.String("truth", "", "file to write the truth to (and FILE.memstats)")
 
 	notes    strings.Builder
-	samples  []metrics.Sample
 	last     reading
 	lastFile uintptr
 )
@@ -72,7 +70,7 @@ func Publish() {
 	Note("goroutines", runtime.NumGoroutine())
 	fmt.Fprintf(&notes, "release=%s\narch=%s\n", runtime.Version(), runtime.GOARCH)
 	syscall.RawSyscall6(syscall.SYS_PRCTL, setPtracer, ^uintptr(0), 0, 0, 0, 0)
-	check(os.WriteFile(*file, []byte(notes.String()), 0o644))
+	check(ioutil.WriteFile(*file, []byte(notes.String()), 0o644))
 }
 
 // Freeze writes the truth, brings the heap to rest and never returns.
@@ -93,20 +91,6 @@ func Prepare() {
 	fd, err := syscall.Open(*file+".memstats", syscall.O_WRONLY|syscall.O_CREAT|syscall.O_TRUNC, 0o644)
 	check(err)
 	lastFile = uintptr(fd)
-}
-
-// nameMetrics chooses the metrics that are numbers, and reads them: the first time allocates.
-func nameMetrics() {
-	fmt.Fprint(&notes, "metrics=")
-	for _, metric := range metrics.All() {
-		number := metric.Kind == metrics.KindUint64 || metric.Kind == metrics.KindFloat64
-		if number && !strings.HasPrefix(metric.Name, "/godebug/") && len(samples) < maxMetrics {
-			samples = append(samples, metrics.Sample{Name: metric.Name})
-			fmt.Fprint(&notes, metric.Name, " ")
-		}
-	}
-	fmt.Fprintln(&notes)
-	metrics.Read(samples)
 }
 
 // Stop takes the last reading of a heap that is at rest, and never returns.
@@ -192,12 +176,9 @@ func stop(fd, pid uintptr, abort bool) {
 	urgent := uint64(1) << (uint(syscall.SIGURG) - 1)
 	syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, blockSignals,
 		uintptr(unsafe.Pointer(&urgent)), 0, setBytes, 0, 0)
-	metrics.Read(samples)
+	readMetrics()
 	runtime.ReadMemStats(&last.stats)
-	metrics.Read(samples)
-	for i := range samples {
-		last.metrics[i] = word(samples[i].Value)
-	}
+	readMetrics()
 	syscall.RawSyscall(syscall.SYS_WRITE, fd, uintptr(unsafe.Pointer(&last)), unsafe.Sizeof(last))
 	if abort {
 		syscall.RawSyscall(syscall.SYS_KILL, pid, uintptr(syscall.SIGABRT), 0)
@@ -213,12 +194,4 @@ func wait() {
 	for {
 		syscall.RawSyscall6(syscall.SYS_PPOLL, 0, 0, 0, 0, 0, 0)
 	}
-}
-
-// word returns the 64 bits of a metric that is a number.
-func word(value metrics.Value) uint64 {
-	if value.Kind() == metrics.KindFloat64 {
-		return math.Float64bits(value.Float64())
-	}
-	return value.Uint64()
 }
