@@ -40,7 +40,7 @@ struct dialect {
 	bool has_metrics;           /* runtime/metrics (1.16) */
 	bool has_flow_metrics;      /* allocations and frees in it (1.17) */
 	bool has_gomaxprocs_metric; /* /sched/gomaxprocs (1.19) */
-	bool has_pacer_metrics;   /* /gc/gogc, /gc/gomemlimit, /gc/heap/live (1.21) */
+	bool has_pacer_metrics;     /* /gc/gogc, /gc/gomemlimit, /gc/heap/live (1.21) */
 	/* /sched/goroutines counts the runtime's own goroutines too (1.26) */
 	bool metric_counts_system_goroutines;
 };

@@ -159,8 +159,7 @@ static struct err *find_size_classes(struct finder *f)
 
 	while (!a.va && find_next_words(&it))
 		for (size_t i = 0; i + 1 < it.n && !a.va; i++)
-			if (find_word(&it, i) & 0xffff0000 &&
-			    begins_size_classes(it.p + 8 * i))
+			if (find_word(&it, i) & 0xffff0000 && begins_size_classes(it.p + 8 * i))
 				find_take(&a, it.va + 8 * i, 0);
 	return find_settle(f, RT_G_SIZE_CLASSES, &a, true);
 }
@@ -169,15 +168,14 @@ static struct err *find_size_classes(struct finder *f)
  * it, a ratio of growth. Up to 1.16 nothing of it is read. */
 static bool is_plain_controller(const struct finder *f, va_t gcc)
 {
-	u64 percent, minimum, live, marked, bits;
+	u64 percent, minimum, live, marked, bits; /* marked is a guess before the first GC */
 	double ratio;
 
 	if (!find_field(f, gcc, RT_GCC_PERCENT, &percent) ||
-	    !find_field(f, gcc, RT_GCC_HEAP_MINIMUM, &minimum) ||
-	    !minimum_fits(percent, minimum) ||
+	    !find_field(f, gcc, RT_GCC_HEAP_MINIMUM, &minimum) || !minimum_fits(percent, minimum) ||
 	    !find_field(f, gcc, RT_GCC_TRIGGER_RATIO, &bits) ||
 	    !find_field(f, gcc, RT_GCC_HEAP_LIVE, &live) || live >= GO_MAX_ADDR ||
-	    !find_field(f, gcc, RT_GCC_HEAP_MARKED, &marked) || marked > live)
+	    !find_field(f, gcc, RT_GCC_HEAP_MARKED, &marked) || marked > MAX(live, minimum))
 		return false;
 	memcpy(&ratio, &bits, sizeof(ratio));
 	return ratio >= 0 && ratio <= MAX_TRIGGER_RATIO && live;

@@ -170,8 +170,7 @@ static void derive_phase_by_cycles(struct finder *f)
 	f->rt->gcphase = GC_OFF;
 	if (f->rt->globals[RT_G_WORK] &&
 	    find_field(f, f->rt->globals[RT_G_WORK], RT_WORK_CYCLES, &begun) &&
-	    find_field(f, f->rt->globals[RT_G_MEMSTATS], RT_MSTATS_NUMGC, &ended) &&
-	    begun != ended)
+	    find_field(f, f->rt->globals[RT_G_MEMSTATS], RT_MSTATS_NUMGC, &ended) && begun != ended)
 		f->rt->gcphase = GC_MARK;
 }
 

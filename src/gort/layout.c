@@ -223,7 +223,7 @@ bool layout_of_nameless(unsigned i, const struct arch *arch, struct go_version *
 		*v = (struct go_version){.minor = tables[t].minor, .patch = tables[t].first_patch};
 		snprintf(v->text, sizeof(v->text), "go1.%u", v->minor);
 		for (int f = 0; f < RT_FIELD_COUNT; f++)
-			slots[f] = row_slot(&tables[t].rows[f]);
+			slots[f] = row_slot(&tables[t].rows[f], arch);
 		return true;
 	}
 	return false;

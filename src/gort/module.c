@@ -38,8 +38,8 @@ static struct err *read_module(const struct rt *rt, va_t m, struct module *ret)
 	TRY(read_range(rt, m, RT_MODULE_NOPTRBSS, RT_MODULE_ENOPTRBSS, &ret->noptrbss));
 	TRY(read_mask(rt, m, RT_MODULE_GCDATA_N, RT_MODULE_GCDATA_BYTES, &ret->gcdata_mask));
 	TRY(read_mask(rt, m, RT_MODULE_GCBSS_N, RT_MODULE_GCBSS_BYTES, &ret->gcbss_mask));
-	/* The table begins with its header; its last part, pclntable, ends it. Up to 1.15 the header
-	 * is part of that. */
+	/* The table begins with its header; its last part, pclntable, ends it. Up to 1.15 the
+	 * header is part of that. */
 	TRY(rt_slice(rt, rt_addr(rt, m, RT_MODULE_PCLNTABLE), UINT32_MAX, &pcln));
 	ret->pclntab.lo = pcln.ptr;
 	if (rt_has(rt, RT_MODULE_PC_HEADER))

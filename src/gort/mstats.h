@@ -23,12 +23,12 @@ struct mstats {
 	} by_size[MSTATS_BY_SIZE];
 
 	/* Not in runtime.MemStats, but kept by the runtime in the same place. */
-	u64 class_objects[GO_MAX_SIZE_CLASSES];      /* mallocs minus frees, by size class */
-	u64 work_bufs;                               /* GC work buffers and pointer bits */
-	u64 heap_live, heap_marked, mapped_ready;    /* of the pacer; mapped_ready since 1.19 */
-	u64 memory_limit;                            /* INT64_MAX where there is none */
-	i64 gc_percent;                              /* GOGC; negative: off */
-	bool has_gc_percent;                         /* up to 1.16 a variable by itself */
+	u64 class_objects[GO_MAX_SIZE_CLASSES];   /* mallocs minus frees, by size class */
+	u64 work_bufs;                            /* GC work buffers and pointer bits */
+	u64 heap_live, heap_marked, mapped_ready; /* of the pacer; mapped_ready since 1.19 */
+	u64 memory_limit;                         /* INT64_MAX where there is none */
+	i64 gc_percent;                           /* GOGC; negative: off */
+	bool has_gc_percent;                      /* up to 1.16 a variable by itself */
 	u64 stats_committed, stats_in_heap, stats_released;
 };
 

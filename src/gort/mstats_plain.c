@@ -42,6 +42,26 @@ struct err *mstats_read_plain(const struct gort *gort, struct mstats_totals *ret
 	return NULL;
 }
 
+/* The goal is what was marked and GOGC's share of it, unless the least heap decides
+ * (runtime/mgc.go gcSetTriggerRatio): GOGC is what gives exactly this goal. */
+static void derive_gc_percent(struct mstats *m)
+{
+	u64 marked = m->heap_marked, percent;
+
+	if (m->next_gc == UINT64_MAX) { /* switched off */
+		m->gc_percent = -1;
+		m->has_gc_percent = true;
+		return;
+	}
+	if (!marked || m->next_gc < marked || m->next_gc >= GO_MAX_ADDR)
+		return;
+	percent = ((m->next_gc - marked) * 100 + marked - 1) / marked;
+	if (percent > INT32_MAX || marked * percent / 100 != m->next_gc - marked)
+		return;
+	m->gc_percent = (i64)percent;
+	m->has_gc_percent = true;
+}
+
 /* GOGC is a variable by itself up to 1.16, and one that only DWARF finds. */
 static struct err *read_gc_percent(const struct rt *rt, struct mstats *m)
 {
@@ -50,8 +70,10 @@ static struct err *read_gc_percent(const struct rt *rt, struct mstats *m)
 
 	if (rt_has(rt, RT_GCC_PERCENT))
 		va = rt_addr(rt, rt->globals[RT_G_GC_CONTROLLER], RT_GCC_PERCENT);
-	if (!va)
+	if (!va) {
+		derive_gc_percent(m);
 		return NULL;
+	}
 	TRY(image_read(rt->im, va, &percent, sizeof(percent)));
 	m->gc_percent = percent;
 	m->has_gc_percent = true;

@@ -52,8 +52,7 @@ static struct err *check_classes(const struct gort *gort, const struct mstats *m
 }
 
 static struct err *check_walk(const struct walk *w, const struct mstats *m,
-			      const struct sweeping *s, bool has_work_bufs,
-			      struct verification *v)
+			      const struct sweeping *s, bool has_work_bufs, struct verification *v)
 {
 	const struct {
 		const char *name;

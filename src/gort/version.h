@@ -15,7 +15,8 @@ struct go_version {
 	bool nameless;
 };
 
-/* Finds and parses the version, or finds that it is nameless. ERR_MISSING when there is no Go build info: no Go process. */
+/* Finds and parses the version, or finds that it is nameless. ERR_MISSING when there is no Go build
+ * info: no Go process. */
 struct err *version_find(const struct image *im, const struct binary *bin,
 			 struct go_version *ret) ERR_RESULT;
 

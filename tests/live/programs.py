@@ -27,8 +27,11 @@ def fragmented(truth, classes, dump):
 
 def idle(truth, classes, dump):
     retained = classes["go.idle.retained"]
-    if retained["virtual"] <= 0.5 * truth["HeapSys"]:
+    # Go 1.15 counts all of an arena that it has begun.
+    if retained["virtual"] <= 0.5 * (truth["HeapSys"] - truth["HeapReleased"]):
         yield f"go.idle.retained {retained['virtual']} of HeapSys {truth['HeapSys']}"
+    if retained["virtual"] < truth["dropped_bytes"]:
+        yield f"go.idle.retained {retained['virtual']}, dropped {truth['dropped_bytes']}"
     if retained["resident"] <= 0.8 * retained["virtual"]:
         yield f"go.idle.retained {retained['virtual']}, resident {retained['resident']}"
 
@@ -37,9 +40,13 @@ def released(truth, classes, dump):
     row = classes["go.idle.released"]
     if row["virtual"] < truth["dropped_bytes"]:
         yield f"go.idle.released {row['virtual']}, dropped {truth['dropped_bytes']}"
-    if row["resident"] >= 2 * MIB:
+    # Go 1.15 gives back by MADV_FREE: the kernel has taken nothing yet.
+    kept = truth["dropped_bytes"] if truth["release"].startswith("go1.15") else 0
+    if row["resident"] >= kept + 2 * MIB:
         yield f"go.idle.released: resident {row['resident']}"
-    if dump == "kernel" and row["absent"] <= row["virtual"] - 2 * MIB:
+    if dump == "kernel" and row["resident"] < kept:
+        yield f"go.idle.released: resident {row['resident']}, MADV_FREE had {kept}"
+    if dump == "kernel" and row["absent"] <= row["virtual"] - kept - 2 * MIB:
         yield f"go.idle.released {row['virtual']}, absent {row['absent']}"
 
 
@@ -130,9 +137,9 @@ def threads(truth, classes, dump):
 
 
 def dead(truth, classes, dump):
-    # The descriptors are heap objects of 400 bytes or more, for ever.
+    # The descriptors are heap objects of 376 bytes or more, for ever.
     live, ended = classes["go.heap.live"]["virtual"], truth["peak"] - truth["alive"]
-    if live < 400 * truth["peak"]:
+    if live < 376 * truth["peak"]:
         yield f"go.heap.live {live}, goroutines had been {truth['peak']}"
     stacks = sum(classes[f"go.stack.{kind}"]["virtual"] for kind in ("used", "unused"))
     if not 2 * KIB * truth["alive"] <= stacks < 2 * KIB * ended / 10:
