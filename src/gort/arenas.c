@@ -33,10 +33,13 @@ static int by_base(const void *a, const void *b)
 	return x->base < y->base ? -1 : x->base > y->base;
 }
 
+/* Later it is in no statistic, and nothing hangs on it. */
 static struct err *read_rest(const struct rt *rt, struct range *ret)
 {
 	va_t mheap = rt->globals[RT_G_MHEAP];
 
+	if (!rt->dialect.arena_rest_is_released)
+		return NULL;
 	TRY(rt_u(rt, mheap, RT_MHEAP_CUR_ARENA_BASE, &ret->lo));
 	TRY(rt_u(rt, mheap, RT_MHEAP_CUR_ARENA_END, &ret->hi));
 	if (ret->lo <= ret->hi && ret->hi <= GO_MAX_ADDR)

@@ -12,7 +12,7 @@ struct heap_arena {
 struct arenas {
 	ARRAY(struct heap_arena) v; /* ascending by base */
 	va_t l2;                    /* the map from arena index to heapArena */
-	struct range rest;          /* of the newest arena, not yet in use (curArena) */
+	struct range rest;          /* of the newest arena, which counts as released; up to 1.16 */
 };
 
 struct err *arenas_read(const struct rt *rt, struct arenas *ret) ERR_RESULT;

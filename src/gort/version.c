@@ -116,7 +116,7 @@ static bool read_blob(const struct image *im, const struct binary *bin, va_t va,
 	if (len == 0 || len >= sizeof(text))
 		return false;
 	if (!read_either(im, bin, bytes, text, len)) {
-		ret->nameless = !(head[15] & BUILDINFO_INLINE);
+		ret->nameless = !(head[15] & BUILDINFO_INLINE) && image_vma(im, bytes);
 		return false;
 	}
 	text[len] = '\0';

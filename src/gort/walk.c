@@ -35,10 +35,8 @@ static void walk_pages(const struct gort *gort, struct walk *w)
 	struct free_walk walk;
 	struct free_run run;
 
-	if (gort->rt.dialect.arena_rest_is_released) {
-		w->heap_idle += rest->hi - rest->lo;
-		w->heap_released += rest->hi - rest->lo;
-	}
+	w->heap_idle += rest->hi - rest->lo;
+	w->heap_released += rest->hi - rest->lo;
 
 	free_walk_begin(&walk, &gort->rt, &gort->pagealloc, &gort->procs, &gort->spans);
 	while (free_walk_next(&walk, &run)) {

@@ -155,9 +155,8 @@ struct err *claim_go(struct ledger *l)
 	for (size_t i = 0; i < gort->arenas.v.n; i++)
 		TRY(ledger_claim(l, LEVEL_CONTAINER, gort->arenas.v.v[i].base,
 				 gort->arenas.v.v[i].base + GO_ARENA_BYTES, CAT_ARENA_UNUSED));
-	if (gort->rt.dialect.arena_rest_is_released)
-		TRY(ledger_claim(l, LEVEL_LEAF, gort->arenas.rest.lo, gort->arenas.rest.hi,
-				 CAT_IDLE_RELEASED));
+	TRY(ledger_claim(l, LEVEL_LEAF, gort->arenas.rest.lo, gort->arenas.rest.hi,
+			 CAT_IDLE_RELEASED));
 	TRY(claim_meta(l));
 	TRY(claim_goroutines(l));
 	for (size_t i = 0; i < gort->ms.v.n; i++) {

@@ -43,6 +43,28 @@ u32 mkgo_class_bytes(unsigned size_class)
 	return size_class < COUNT_OF(classes) ? classes[size_class].bytes : 0;
 }
 
+#define CLASS_24_BYTES 3
+
+static bool lacks_class(const struct mkgo *go)
+{
+	return go->rt.version.minor < 16;
+}
+
+unsigned mkgo_own_class(const struct mkgo *go, unsigned size_class)
+{
+	return size_class - (lacks_class(go) && size_class > CLASS_24_BYTES);
+}
+
+unsigned mkgo_class_of_own(const struct mkgo *go, unsigned own)
+{
+	return own + (lacks_class(go) && own >= CLASS_24_BYTES);
+}
+
+unsigned mkgo_last_own_class(const struct mkgo *go)
+{
+	return COUNT_OF(classes) - 1 - lacks_class(go);
+}
+
 u32 mkgo_class_pages(unsigned size_class)
 {
 	return size_class < COUNT_OF(classes) ? classes[size_class].pages : 0;
@@ -83,7 +105,8 @@ static void place_globals(struct mkgo *go)
 		u64 bytes = MK_PAGE;
 
 		/* The stack that a crash runs on came with 1.22. */
-		if ((g == RT_G_GCRASH && go->rt.version.minor < 22) ||
+		if ((g == RT_G_GCPERCENT && mkgo_has(go, RT_GCC_PERCENT)) ||
+		    (g == RT_G_GCRASH && go->rt.version.minor < 22) ||
 		    (g == RT_G_GC_CLEANUPS && !mkgo_has(go, RT_CLEANUPS_ALL)))
 			continue;
 		for (size_t i = 0; i < COUNT_OF(structures); i++)
@@ -91,8 +114,9 @@ static void place_globals(struct mkgo *go)
 				bytes = MAX(bytes, structure_bytes(go, structures[i].structure));
 		go->rt.globals[g] = mkgo_bss(go, bytes);
 	}
-	for (size_t i = 0; i < COUNT_OF(classes); i++)
-		mkgo_put(go, mkgo_global(go, RT_G_SIZE_CLASSES) + 2 * i, classes[i].bytes, 2);
+	for (unsigned own = 0; own <= mkgo_last_own_class(go); own++)
+		mkgo_put(go, mkgo_global(go, RT_G_SIZE_CLASSES) + (va_t)2 * own,
+			 mkgo_class_bytes(mkgo_class_of_own(go, own)), 2);
 }
 
 #define APP "/go/bin/app"
@@ -182,6 +206,10 @@ static void describe_module(struct mkgo *go)
 		mkgo_set(go, module, borders[i].f, borders[i].va);
 	mkgo_set_slice(go, mkgo_addr(go, module, RT_MODULE_PCLNTABLE), rodata + 0x1800, 0x1800,
 		       0x1800);
+	/* Up to 1.15 the table begins with its header, and the functions follow. */
+	if (!mkgo_has(go, RT_MODULE_PC_HEADER))
+		mkgo_set_slice(go, mkgo_addr(go, module, RT_MODULE_FTAB), rodata + 0x1810, 0x10,
+			       0x10);
 	set_masks(go, module, 0x401, 0x8000);
 }
 

@@ -117,7 +117,8 @@ struct mkgo_planted {
 	bool workbuf;
 	u64 elemsize;
 	unsigned nelems, alloc_count;
-	unsigned unreported; /* objects that the mcache has not counted yet */
+	int unreported; /* objects that the mcache has not counted yet; negative: has counted ahead
+			 */
 	struct mkgo_span how;
 };
 
@@ -266,7 +267,15 @@ va_t mkgo_chunk_entry(const struct mkgo *go, va_t va);
 bool mkgo_has(const struct mkgo *go, enum rt_field f);
 
 /* Slot size and pages of a size class. */
+/* What is left of the newest arena, where it counts as released; else 0. */
+u64 mkgo_released_rest(const struct mkgo *go);
+
+/* Classes have the numbers of today's table here and in mkgo_span; 1.15 has none of 24 bytes, and
+ * numbers the others one less: that is what it has of a class, and of how many. */
 u32 mkgo_class_bytes(unsigned size_class);
+unsigned mkgo_own_class(const struct mkgo *go, unsigned size_class);
+unsigned mkgo_class_of_own(const struct mkgo *go, unsigned own);
+unsigned mkgo_last_own_class(const struct mkgo *go);
 u32 mkgo_class_pages(unsigned size_class);
 
 /* Some of everything above, in three chunks of which two are neighbours. What it has is in

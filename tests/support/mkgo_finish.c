@@ -15,6 +15,7 @@ enum {
 	HEAP_GOAL = 4 << 20,
 	GC_PERCENT = 150,
 };
+#define CLASS_COUNT 68 /* size classes */
 #define LARGE_FREED ((u64)5 << 20)
 
 void mkgo_gcphase(struct mkgo *go, u32 phase)
@@ -103,24 +104,38 @@ static void write_arena_list(struct mkgo *go, const struct heap_arena *v, size_t
 	mkgo_set_slice(go, mkgo_addr(go, mkgo_global(go, RT_G_MHEAP), list), table, n, n + 1);
 }
 
+/* Of the newest arena, what no chunk is in. */
+static struct range arena_rest(const struct mkgo *go)
+{
+	struct range rest = {0, 0};
+
+	if (!go->arenas.n)
+		return rest;
+	rest.lo = go->arenas.v[go->arenas.n - 1].base;
+	rest.hi = rest.lo + GO_ARENA_BYTES;
+	for (size_t i = 0; i < go->chunks.n; i++)
+		if (go->chunks.v[i].base >= rest.lo && go->chunks.v[i].base < rest.hi)
+			rest.lo = go->chunks.v[i].base + GO_CHUNK_BYTES;
+	return rest;
+}
+
+u64 mkgo_released_rest(const struct mkgo *go)
+{
+	struct range rest = arena_rest(go);
+
+	return go->rt.dialect.arena_rest_is_released ? rest.hi - rest.lo : 0;
+}
+
 static void write_arenas(struct mkgo *go)
 {
-	va_t mheap = mkgo_global(go, RT_G_MHEAP), base, end;
+	va_t mheap = mkgo_global(go, RT_G_MHEAP);
 
 	for (size_t i = 0; i < go->arenas.n; i++)
 		map_rest(go, go->arenas.v[i].base);
 	write_arena_list(go, go->arenas.v, go->arenas.n, RT_MHEAP_ARENA_LIST);
 	write_arena_list(go, go->user_arenas.v, go->user_arenas.n, RT_MHEAP_USER_ARENA_LIST);
-	if (!go->arenas.n)
-		return;
-	/* The rest of the newest one. */
-	base = go->arenas.v[go->arenas.n - 1].base;
-	end = base + GO_ARENA_BYTES;
-	for (size_t i = 0; i < go->chunks.n; i++)
-		if (go->chunks.v[i].base >= base && go->chunks.v[i].base < end)
-			base = go->chunks.v[i].base + GO_CHUNK_BYTES;
-	mkgo_set(go, mheap, RT_MHEAP_CUR_ARENA_BASE, base);
-	mkgo_set(go, mheap, RT_MHEAP_CUR_ARENA_END, end);
+	mkgo_set(go, mheap, RT_MHEAP_CUR_ARENA_BASE, arena_rest(go).lo);
+	mkgo_set(go, mheap, RT_MHEAP_CUR_ARENA_END, arena_rest(go).hi);
 }
 
 /* Sums over spans and pages. */
@@ -155,6 +170,8 @@ static void sum_heap(struct mkgo *go, u64 *pages_in_use)
 			    use == MKGO_PADDING)
 				m->heap_released += GO_PAGE_BYTES;
 		}
+	m->heap_idle += mkgo_released_rest(go);
+	m->heap_released += mkgo_released_rest(go);
 	m->heap_sys = m->heap_inuse + m->heap_idle;
 }
 
@@ -174,13 +191,17 @@ static void expect_sizes(struct mkgo *go)
 	m->other_sys = OTHER_SYS;
 	m->sys = m->heap_sys + m->stack_sys + m->mspan_sys + m->mcache_sys + m->buckhash_sys +
 		 m->gc_sys + m->other_sys;
-	m->stats_in_heap = m->heap_inuse;
-	m->stats_released = m->heap_released;
-	m->stats_committed = m->heap_sys + m->stack_inuse + m->work_bufs - m->heap_released;
+	if (mkgo_has(go, RT_MSTATS_DELTAS)) {
+		m->stats_in_heap = m->heap_inuse;
+		m->stats_released = m->heap_released;
+		m->stats_committed = m->heap_sys + m->stack_inuse + m->work_bufs - m->heap_released;
+	}
 	m->heap_marked = m->heap_alloc / 2;
 	m->memory_limit = INT64_MAX;
-	m->mapped_ready = m->sys - m->heap_released;
+	m->heap_live = m->heap_alloc;
+	m->mapped_ready = mkgo_has(go, RT_GCC_MAPPED_READY) ? m->sys - m->heap_released : 0;
 	m->gc_percent = GC_PERCENT;
+	m->has_gc_percent = true;
 	m->next_gc = HEAP_GOAL;
 	m->last_gc = 0x1234567890abcdef;
 	m->num_gc = 21;
@@ -208,12 +229,13 @@ static void expect_objects(struct mkgo *go)
 	m->total_alloc = large_bytes + LARGE_FREED;
 	m->mallocs = large + LARGE_FREES + tiny;
 	m->frees = LARGE_FREES + tiny;
-	for (unsigned c = 1; c < 68; c++) {
-		m->total_alloc += (m->class_objects[c] + c) * mkgo_class_bytes(c);
+	for (unsigned c = 1; c <= mkgo_last_own_class(go); c++) {
+		m->total_alloc +=
+			(m->class_objects[c] + c) * mkgo_class_bytes(mkgo_class_of_own(go, c));
 		m->mallocs += m->class_objects[c] + c;
 		m->frees += c;
 		if (c < MSTATS_BY_SIZE) {
-			m->by_size[c].size = mkgo_class_bytes(c);
+			m->by_size[c].size = mkgo_class_bytes(mkgo_class_of_own(go, c));
 			m->by_size[c].mallocs = m->class_objects[c] + c;
 			m->by_size[c].frees = c;
 		}
@@ -233,20 +255,61 @@ static void put_total(struct mkgo *go, enum rt_field f, u64 index, u64 total, u6
 			 parts[i], 8);
 }
 
-static void write_deltas(struct mkgo *go)
-{
-	const struct mstats *m = &go->expect;
-	u64 unreported[68] = {0}, large = 0, large_bytes = 0, seed = 0x9e3779b97f4a7c15;
+/* What was counted: without what the mcaches have not reported, or with what they have left. */
+struct counted {
+	u64 large, large_bytes, mallocs[CLASS_COUNT];
+};
 
+static struct counted count_objects(const struct mkgo *go)
+{
+	struct counted n = {0};
+
+	for (unsigned c = 0; c < CLASS_COUNT; c++)
+		n.mallocs[c] = go->expect.class_objects[c] + c;
 	for (size_t i = 0; i < go->spans.n; i++) {
 		const struct mkgo_planted *s = &go->spans.v[i];
 
 		if (s->state == SPAN_IN_USE && s->spanclass < 2) {
-			large += s->alloc_count;
-			large_bytes += s->alloc_count * s->elemsize;
+			n.large += s->alloc_count;
+			n.large_bytes += s->alloc_count * s->elemsize;
 		}
-		unreported[s->spanclass / 2] += s->unreported;
+		n.mallocs[s->spanclass / 2] -= (u64)(i64)s->unreported;
 	}
+	return n;
+}
+
+/* Of 1.15: a class is split between its two mcentrals, and a free of it is still with an mcache. */
+static void write_plain_counts(struct mkgo *go)
+{
+	va_t mheap = mkgo_global(go, RT_G_MHEAP), stats = mkgo_global(go, RT_G_MEMSTATS);
+	va_t p = mkgo_get(go, mkgo_get(go, mkgo_global(go, RT_G_ALLP), 8), 8);
+	va_t mcache = mkgo_peek(go, p, RT_P_MCACHE);
+	va_t frees = mkgo_addr(go, mheap, RT_MHEAP_SMALL_FREE_COUNT);
+	va_t own_frees = mkgo_addr(go, mcache, RT_MCACHE_SMALL_FREE_COUNT);
+	u64 stride = mkgo_size(go, RT_MHEAP_CENTRAL_ONE);
+	struct counted n = count_objects(go);
+
+	mkgo_set(go, stats, RT_MSTATS_TINYALLOCS, TINY_ALLOCS);
+	mkgo_set(go, mheap, RT_MHEAP_LARGE_ALLOC, n.large_bytes + LARGE_FREED);
+	mkgo_set(go, mheap, RT_MHEAP_LARGE_ALLOC_COUNT, n.large + LARGE_FREES);
+	mkgo_set(go, mheap, RT_MHEAP_LARGE_FREE, LARGE_FREED - 1);
+	mkgo_set(go, mheap, RT_MHEAP_LARGE_FREE_COUNT, LARGE_FREES - 1);
+	mkgo_set(go, mcache, RT_MCACHE_LARGE_FREE, 1);
+	mkgo_set(go, mcache, RT_MCACHE_LARGE_FREE_COUNT, 1);
+	for (unsigned c = 1; c <= mkgo_last_own_class(go); c++) {
+		mkgo_set(go, mheap + 2 * c * stride, RT_MHEAP_CENTRAL_NMALLOC, n.mallocs[c] - 1);
+		mkgo_set(go, mheap + (2 * c + 1) * stride, RT_MHEAP_CENTRAL_NMALLOC, 1);
+		mkgo_put(go, frees + (va_t)8 * c, c - 1, 8);
+		mkgo_put(go, own_frees + (va_t)8 * c, 1, 8);
+	}
+}
+
+static void write_deltas(struct mkgo *go)
+{
+	const struct mstats *m = &go->expect;
+	struct counted n = count_objects(go);
+	u64 seed = 0x9e3779b97f4a7c15;
+
 	put_total(go, RT_DELTA_COMMITTED, 0, m->stats_committed, &seed);
 	put_total(go, RT_DELTA_RELEASED, 0, m->heap_released, &seed);
 	put_total(go, RT_DELTA_IN_HEAP, 0, m->heap_inuse, &seed);
@@ -254,13 +317,14 @@ static void write_deltas(struct mkgo *go)
 	put_total(go, RT_DELTA_IN_WORK_BUFS, 0, m->work_bufs, &seed);
 	put_total(go, RT_DELTA_IN_PTR_SCALAR_BITS, 0, 0, &seed);
 	put_total(go, RT_DELTA_TINY_ALLOC_COUNT, 0, TINY_ALLOCS, &seed);
-	put_total(go, RT_DELTA_LARGE_ALLOC, 0, large_bytes + LARGE_FREED, &seed);
-	put_total(go, RT_DELTA_LARGE_ALLOC_COUNT, 0, large + LARGE_FREES, &seed);
+	put_total(go, RT_DELTA_LARGE_ALLOC, 0, n.large_bytes + LARGE_FREED, &seed);
+	put_total(go, RT_DELTA_LARGE_ALLOC_COUNT, 0, n.large + LARGE_FREES, &seed);
 	put_total(go, RT_DELTA_LARGE_FREE, 0, LARGE_FREED, &seed);
 	put_total(go, RT_DELTA_LARGE_FREE_COUNT, 0, LARGE_FREES, &seed);
-	for (unsigned c = 0; c < 68; c++) {
-		put_total(go, RT_DELTA_SMALL_ALLOC_COUNT, c,
-			  m->class_objects[c] + c - unreported[c], &seed);
+	/* A counter of its own where it is no part of the sums. */
+	mkgo_set(go, mkgo_global(go, RT_G_MEMSTATS), RT_MSTATS_TINYALLOCS, TINY_ALLOCS);
+	for (unsigned c = 0; c <= mkgo_last_own_class(go); c++) {
+		put_total(go, RT_DELTA_SMALL_ALLOC_COUNT, c, n.mallocs[c], &seed);
 		put_total(go, RT_DELTA_SMALL_FREE_COUNT, c, c, &seed);
 	}
 }
@@ -290,6 +354,17 @@ static void write_gauges(struct mkgo *go, u64 pages_in_use)
 		{stats, RT_MSTATS_NUMGC, m->num_gc},
 		{stats, RT_MSTATS_NUMFORCEDGC, m->num_forced_gc},
 		{stats, RT_MSTATS_ENABLEGC, m->enable_gc},
+		{stats, RT_MSTATS_HEAP_SYS, m->heap_sys},
+		{stats, RT_MSTATS_HEAP_IDLE, m->heap_idle},
+		{stats, RT_MSTATS_HEAP_INUSE, m->heap_inuse},
+		{stats, RT_MSTATS_HEAP_RELEASED, m->heap_released},
+		{stats, RT_MSTATS_STACKS_INUSE, m->stack_inuse},
+		{stats, RT_MSTATS_GC_SYS, m->gc_sys},
+		{stats, RT_MSTATS_NEXT_GC, m->next_gc},
+		{stats, RT_MSTATS_HEAP_LIVE, m->heap_live},
+		{stats, RT_MSTATS_HEAP_MARKED, m->heap_marked},
+		{gcc, RT_GCC_HEAP_GOAL, m->next_gc},
+		{gcc, RT_GCC_HEAP_LIVE, m->heap_live},
 		{gcc, RT_GCC_PERCENT, GC_PERCENT},
 		{gcc, RT_GCC_MEMORY_LIMIT, m->memory_limit},
 		{gcc, RT_GCC_PERCENT_HEAP_GOAL, HEAP_GOAL},
@@ -303,6 +378,8 @@ static void write_gauges(struct mkgo *go, u64 pages_in_use)
 		{gcc, RT_GCC_MAPPED_READY, m->mapped_ready},
 	};
 
+	if (mkgo_global(go, RT_G_GCPERCENT))
+		mkgo_put(go, mkgo_global(go, RT_G_GCPERCENT), GC_PERCENT, 4);
 	for (size_t i = 0; i < COUNT_OF(fields); i++)
 		mkgo_set(go, fields[i].base, fields[i].f, fields[i].value);
 	memcpy(&fraction, &m->gc_cpu_fraction, sizeof(fraction));
@@ -325,7 +402,10 @@ void mkgo_finish(struct mkgo *go)
 	sum_heap(go, &pages_in_use);
 	expect_sizes(go);
 	expect_objects(go);
-	write_deltas(go);
+	if (mkgo_has(go, RT_MSTATS_DELTAS))
+		write_deltas(go);
+	else
+		write_plain_counts(go);
 	write_gauges(go, pages_in_use);
 	go->finished = true;
 }

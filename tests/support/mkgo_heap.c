@@ -313,8 +313,11 @@ static void cache_span(struct mkgo *go, struct mkgo_planted *s)
 
 	mkgo_put(go, mkgo_addr(go, mcache, RT_MCACHE_ALLOC) + 8 * s->spanclass, s->mspan, 8);
 	mkgo_set(go, s->mspan, RT_MSPAN_ALLOC_COUNT_BEFORE_CACHE, s->how.reported);
-	if (s->how.sweep)
-		s->unreported = s->alloc_count - s->how.reported;
+	/* Up to 1.18 all slots were counted when the span came here. */
+	if (!mkgo_has(go, RT_MSPAN_ALLOC_COUNT_BEFORE_CACHE))
+		s->unreported = (int)s->alloc_count - (int)s->nelems;
+	else if (s->how.sweep)
+		s->unreported = (int)(s->alloc_count - s->how.reported);
 }
 
 /* What a span in use has besides. */
@@ -325,9 +328,9 @@ static void describe_span(struct mkgo *go, struct mkgo_planted *s)
 	const u64 *marks = how->inline_marks ? no_marks : how->marks;
 	va_t m = s->mspan;
 
-	s->spanclass = how->spanclass;
+	s->spanclass = (u8)(2 * mkgo_own_class(go, how->spanclass / 2) + how->spanclass % 2);
 	s->alloc_count = count_allocated(s);
-	mkgo_set(go, m, RT_MSPAN_SPANCLASS, how->spanclass);
+	mkgo_set(go, m, RT_MSPAN_SPANCLASS, s->spanclass);
 	mkgo_set(go, m, RT_MSPAN_NELEMS, s->nelems);
 	mkgo_set(go, m, RT_MSPAN_FREEINDEX, how->freeindex);
 	mkgo_set(go, m, RT_MSPAN_ALLOC_COUNT, s->alloc_count);

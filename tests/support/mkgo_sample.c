@@ -35,7 +35,7 @@ static void plant_spans(struct mkgo *go, struct mkgo_sample *s)
 	/* Taken by mcache.refill, but still of the last cycle's count. */
 	mkgo_span(go, (struct mkgo_span){.spanclass = 2 * 10, .freeindex = 64, .p = go->p0});
 	s->special = mkgo_span(
-		go, (struct mkgo_span){.spanclass = 2 * 3 + 1, .freeindex = 5, .specials = true});
+		go, (struct mkgo_span){.spanclass = 2 * 4 + 1, .freeindex = 5, .specials = true});
 	s->large = mkgo_span(go, (struct mkgo_span){.start = MKGO_HEAP + 0x3fc000,
 						    .npages = 5,
 						    .freeindex = 1,

@@ -63,7 +63,9 @@ static void assert_mstats(const struct mkgo_core *c)
 	assert_figure(&m, e, num_forced_gc);
 	assert_figure(&m, e, pause_total_ns);
 	assert_figure(&m, e, enable_gc);
-	assert_figure(&m, e, work_bufs);
+	if (mkgo_has(c->go, RT_DELTA_IN_WORK_BUFS)) /* else counted with others in gc_sys */
+		assert_figure(&m, e, work_bufs);
+	assert_figure(&m, e, heap_live);
 	assert_figure(&m, e, heap_marked);
 	assert_figure(&m, e, memory_limit);
 	assert_figure(&m, e, mapped_ready);
@@ -130,6 +132,8 @@ static void test_figures(void **state)
 		struct mkgo *go = mkgo_new_on(r);
 		struct mkgo_core c;
 		struct mstats m;
+		/* 15 of an arena's 16 chunks, where they count. */
+		u64 rest = r->minor <= 16 ? GO_ARENA_BYTES - GO_CHUNK_BYTES : 0;
 		struct walk w;
 
 		/* 7 objects of 48 bytes, 11 of 1408, 3 pages, 100 of 16. */
@@ -157,12 +161,14 @@ static void test_figures(void **state)
 		assert_int_equal(w.stack_inuse, 32768);
 		assert_int_equal(m.stack_inuse, 32768);
 		assert_int_equal(w.workbufs, 32768);
-		assert_int_equal(m.work_bufs, 32768);
-		assert_int_equal(w.heap_idle, 4071424);
-		assert_int_equal(m.heap_idle, 4071424);
-		assert_int_equal(w.heap_released, 3989504);
-		assert_int_equal(m.heap_released, 3989504);
-		assert_int_equal(m.stats_committed, 57344 + 32768 + 32768 + 81920);
+		assert_int_equal(w.heap_idle, 4071424 + rest);
+		assert_int_equal(m.heap_idle, 4071424 + rest);
+		assert_int_equal(w.heap_released, 3989504 + rest);
+		assert_int_equal(m.heap_released, 3989504 + rest);
+		if (r->minor > 15) {
+			assert_int_equal(m.work_bufs, 32768);
+			assert_int_equal(m.stats_committed, 57344 + 32768 + 32768 + 81920);
+		}
 		mkgo_close(&c);
 	}
 }
@@ -190,7 +196,8 @@ static void test_next_gc(void **state)
 {
 	(void)state;
 	for (const struct mkgo_release *r = mkgo_everywhere; r->minor; r++)
-		for (size_t i = 0; i < COUNT_OF(goals); i++) {
+		/* Before 1.19 the goal is a figure by itself. */
+		for (size_t i = 0; i < COUNT_OF(goals) && r->minor >= 19; i++) {
 			struct mkgo *go = mkgo_new_on(r);
 			va_t gcc = go->rt.globals[RT_G_GC_CONTROLLER];
 			struct mkgo_core c;

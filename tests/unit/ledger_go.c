@@ -110,7 +110,9 @@ static struct planted expect_heap(struct mkgo *go)
 					      : CAT_IDLE_RELEASED,
 				      va, GO_PAGE_BYTES);
 		}
-	p.absent[CAT_ARENA_UNUSED] = go->arenas.n * GO_ARENA_BYTES - go->chunks.n * GO_CHUNK_BYTES;
+	p.absent[CAT_IDLE_RELEASED] += mkgo_released_rest(go);
+	p.absent[CAT_ARENA_UNUSED] = go->arenas.n * GO_ARENA_BYTES - go->chunks.n * GO_CHUNK_BYTES -
+				     mkgo_released_rest(go);
 	return p;
 }
 
@@ -180,8 +182,8 @@ static void test_by_hand(void **state)
 		assert_class(&c, &l, CAT_STACK_CACHED, 2048, 28672);
 		assert_class(&c, &l, CAT_IDLE_RETAINED, 8192, 16384);
 		assert_class(&c, &l, CAT_IDLE_RELEASED, 8192,
-			     4194304 - 16384 - 32768 - 24576 - 8192);
-		assert_class(&c, &l, CAT_ARENA_UNUSED, 0, 60 * 1048576);
+			     4194304 - 16384 - 32768 - 24576 - 8192 + mkgo_released_rest(go));
+		assert_class(&c, &l, CAT_ARENA_UNUSED, 0, 60 * 1048576 - mkgo_released_rest(go));
 		close_ledger(&c, &l);
 	}
 }
@@ -371,7 +373,10 @@ static void expect_tables(const struct mkgo_core *c, u64 expected[static CAT_COU
 	const struct slot *slots = go->rt.slots;
 	u64 arenas = c->gort.arenas.v.n, bits = 0, chunks = 0;
 	u64 arena = align_up(slots[RT_HEAP_ARENA].size, MK_PAGE);
-	u64 index = slots[RT_MHEAP_SCAV_CHUNK].size == 1 ? (u64)1 << 23 : (u64)8 << 26;
+	u64 index = !mkgo_has(go, RT_MHEAP_SCAV_CHUNKS)    ? 0
+		    : slots[RT_MHEAP_SCAV_CHUNK].size == 1 ? (u64)1 << 23
+							   : (u64)8 << 26;
+	u64 indexes = mkgo_has(go, RT_MHEAP_SCAV_CHUNKS) ? 6 : 5; /* over the address space */
 	u64 tables = 0, queues = mkgo_has(go, RT_WORK_SPAN_SPMCS) ? 2 : 0;
 
 	if (mkgo_has(go, RT_HEAP_ARENA_BITMAP))
@@ -397,8 +402,8 @@ static void expect_tables(const struct mkgo_core *c, u64 expected[static CAT_COU
 	expected[CAT_META_GCBITS] = 4 * 65536 + arenas * bits;
 	expected[CAT_META_HEAPARENA] = arenas * (arena - bits) +
 				       mapped(&c->core.im, c->gort.arenas.l2, GO_ARENA_COUNT * 8);
-	expected[CAT_META_PAGEALLOC] = 6 * MK_PAGE + tables;
-	expected[CAT_META_RESERVED] = INDEX_ENTRIES * 8 + index - 6 * MK_PAGE;
+	expected[CAT_META_PAGEALLOC] = indexes * MK_PAGE + tables;
+	expected[CAT_META_RESERVED] = INDEX_ENTRIES * 8 + index - indexes * MK_PAGE;
 	/* What is cut out of the chunks, and what is not. */
 	expected[CAT_META_PERSISTENT] = chunks * GO_PERSISTENT_CHUNK_BYTES - m->mspan_sys -
 					m->mcache_sys - (m->buckhash_sys - GO_BUCKHASH_BYTES) -
