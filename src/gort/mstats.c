@@ -85,6 +85,10 @@ static struct err *flush_cache(const struct gort *gort, va_t mcache, struct msta
 			return err_fault();
 		TRY(flush_span(gort, mspan, t));
 	}
+	/* In 1.15 it counts what it has swept, too. */
+	TRY(mstats_add(rt, mcache, RT_MCACHE_LARGE_FREE, &t->large_free));
+	TRY(mstats_add(rt, mcache, RT_MCACHE_LARGE_FREE_COUNT, &t->large_frees));
+	TRY(mstats_add_array(rt, mcache, RT_MCACHE_SMALL_FREE_COUNT, t->frees));
 	return mstats_add(rt, mcache, RT_MCACHE_TINY_ALLOCS, &t->tiny);
 }
 
@@ -108,7 +112,7 @@ struct err *mstats_read_raw(const struct gort *gort, struct mstats_totals *ret)
 
 	*ret = (struct mstats_totals){0};
 	if (!rt_has(rt, RT_MSTATS_DELTAS))
-		return mstats_read_plain(gort, ret);
+		return mstats_read_plain(rt, ret);
 	for (u64 i = 0; i < DELTA_COUNT; i++)
 		TRY(add_delta(rt, deltas + i * rt_size(rt, RT_MSTATS_DELTA), ret));
 	/* Small objects in a common slot (1.16; later one of the sums). */

@@ -4,14 +4,6 @@
 #include "gort/mstats_priv.h"
 #include "gort/rtget.h"
 
-/* What an mcache has freed and not reported. */
-static struct err *add_mcache(const struct rt *rt, va_t mcache, struct mstats_totals *t)
-{
-	TRY(mstats_add(rt, mcache, RT_MCACHE_LARGE_FREE, &t->large_free));
-	TRY(mstats_add(rt, mcache, RT_MCACHE_LARGE_FREE_COUNT, &t->large_frees));
-	return mstats_add_array(rt, mcache, RT_MCACHE_SMALL_FREE_COUNT, t->frees);
-}
-
 /* Two mcentrals a size class: with and without pointers. */
 static struct err *add_mcentrals(const struct rt *rt, va_t mheap, struct mstats_totals *t)
 {
@@ -23,9 +15,8 @@ static struct err *add_mcentrals(const struct rt *rt, va_t mheap, struct mstats_
 	return NULL;
 }
 
-struct err *mstats_read_plain(const struct gort *gort, struct mstats_totals *ret)
+struct err *mstats_read_plain(const struct rt *rt, struct mstats_totals *ret)
 {
-	const struct rt *rt = &gort->rt;
 	va_t mheap = rt->globals[RT_G_MHEAP], stats = rt->globals[RT_G_MEMSTATS];
 
 	TRY(mstats_add(rt, stats, RT_MSTATS_TINYALLOCS, &ret->tiny));
@@ -35,11 +26,7 @@ struct err *mstats_read_plain(const struct gort *gort, struct mstats_totals *ret
 	TRY(mstats_add(rt, mheap, RT_MHEAP_LARGE_FREE, &ret->large_free));
 	TRY(mstats_add(rt, mheap, RT_MHEAP_LARGE_FREE_COUNT, &ret->large_frees));
 	TRY(mstats_add_array(rt, mheap, RT_MHEAP_SMALL_FREE_COUNT, ret->frees));
-	TRY(add_mcentrals(rt, mheap, ret));
-	for (size_t i = 0; i < gort->procs.v.n; i++)
-		if (gort->procs.v.v[i].mcache)
-			TRY(add_mcache(rt, gort->procs.v.v[i].mcache, ret));
-	return NULL;
+	return add_mcentrals(rt, mheap, ret);
 }
 
 /* The goal is what was marked and GOGC's share of it, unless the least heap decides

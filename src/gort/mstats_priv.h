@@ -13,8 +13,8 @@ struct mstats_totals {
 /* The sums as runtime/metrics reads them: without what the mcaches have not reported yet. */
 struct err *mstats_read_raw(const struct gort *gort, struct mstats_totals *ret) ERR_RESULT;
 
-/* The same sums in 1.15, which has no heapStats: from mheap_, its mcentrals and the mcaches. */
-struct err *mstats_read_plain(const struct gort *gort, struct mstats_totals *ret) ERR_RESULT;
+/* The same sums in 1.15, which has no heapStats: from mheap_ and its mcentrals. */
+struct err *mstats_read_plain(const struct rt *rt, struct mstats_totals *ret) ERR_RESULT;
 
 /* The heap's gauges and the pacer's figures, which up to 1.18 are plain fields of memstats. */
 struct err *mstats_set_plain(const struct rt *rt, const struct mstats_totals *t,

@@ -201,15 +201,17 @@ static void describe_module(struct mkgo *go)
 		{RT_MODULE_ENOPTRBSS, MKGO_BSS + MKGO_BSS_BYTES},
 	};
 	va_t module = mkgo_global(go, RT_G_FIRSTMODULEDATA);
+	va_t pclntable = mkgo_addr(go, module, RT_MODULE_PCLNTABLE);
 
 	for (size_t i = 0; i < COUNT_OF(borders); i++)
 		mkgo_set(go, module, borders[i].f, borders[i].va);
-	mkgo_set_slice(go, mkgo_addr(go, module, RT_MODULE_PCLNTABLE), rodata + 0x1800, 0x1800,
-		       0x1800);
-	/* Up to 1.15 the table begins with its header, and the functions follow. */
-	if (!mkgo_has(go, RT_MODULE_PC_HEADER))
-		mkgo_set_slice(go, mkgo_addr(go, module, RT_MODULE_FTAB), rodata + 0x1810, 0x10,
+	if (mkgo_has(go, RT_MODULE_PC_HEADER)) {
+		mkgo_set_slice(go, pclntable, rodata + 0x1800, 0x1800, 0x1800);
+	} else { /* up to 1.15 the table begins with its header, and the functions follow */
+		mkgo_set_slice(go, pclntable, rodata + 0x1000, 0x2000, 0x2000);
+		mkgo_set_slice(go, mkgo_addr(go, module, RT_MODULE_FTAB), rodata + 0x1010, 0x10,
 			       0x10);
+	}
 	set_masks(go, module, 0x401, 0x8000);
 }
 
