@@ -142,9 +142,13 @@ static void test_zeroed(void **state)
 	(void)state;
 	for (const struct mkgo_release *r = mkgo_releases; r->minor; r++)
 		for (size_t i = 0; i < COUNT_OF(cases); i++) {
-			struct mkgo *go = mkgo_new(r->minor, r->patch);
-			struct mkgo_sample s = mkgo_sample(go);
+			struct mkgo *go;
+			struct mkgo_sample s;
 
+			if (cases[i].part == PART_WORK && r->minor < 16) /* no counter of them */
+				continue;
+			go = mkgo_new(r->minor, r->patch);
+			s = mkgo_sample(go);
 			mkgo_finish(go);
 			mkgo_poke(go, mkgo_part(go, &s, cases[i].part), cases[i].f, 0);
 			check(go, cases[i].failed);
