@@ -36,8 +36,8 @@ struct err *layout_from_dwarf(const struct dw *dw,
 bool layout_from_table(const struct go_version *v, const struct arch *arch, unsigned alternative,
 		       struct slot slots[static RT_FIELD_COUNT]);
 
-/* The same from the i-th table of all whose release may be nameless (version.h), with a version that
- * names the release and no patch level. False when there is no i-th. */
+/* The same from the i-th table of all whose release may be nameless (version.h), with a version
+ * that names the release and no patch level. False when there is no i-th. */
 bool layout_of_nameless(unsigned i, const struct arch *arch, struct go_version *v,
 			struct slot slots[static RT_FIELD_COUNT]);
 
