@@ -10,7 +10,7 @@ ifeq ($(MODE),fuzz)
 CC := clang
 endif
 
-PACKAGES := libdw libelf jansson libprotobuf-c zlib
+PACKAGES := libdw libelf jansson libprotobuf-c zlib libarchive
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wundef -Wvla \
 	-Wformat=2 -Wimplicit-fallthrough -Wpointer-arith -Wwrite-strings
 CPPFLAGS += -D_GNU_SOURCE -Isrc -Ibuild/gen -include src/base/poison.h
@@ -132,7 +132,7 @@ golden-update: $(BUILD)/spanscope ## write what comes out into the goldens
 	$(Q)tests/golden/run --update $(BUILD)/spanscope
 
 live: $(BUILD)/spanscope $(BUILD)/tests/exitwatch ## live Go programs, every release
-	$(Q)status=0; for test in "live $(LIVE_ARGS)" "verdicts $(VERDICTS_ARGS)"; do \
+	$(Q)status=0; for test in "live $(LIVE_ARGS)" "verdicts $(VERDICTS_ARGS)" "kinds $(KINDS_ARGS)"; do \
 		set -- $$test; name=$$1; shift; \
 		scripts/with-core-pattern tests/live/$$name.py --spanscope $(BUILD)/spanscope \
 			--exitwatch $(BUILD)/tests/exitwatch "$$@" || status=1; \

@@ -29,4 +29,7 @@ static inline u64 bits_low(unsigned n)
 /* Number of set bits in [lo, hi). */
 size_t bits_count(const u64 *bits, size_t lo, size_t hi);
 
+/* Whether n bytes are all zero. */
+bool bits_all_zero(const u8 *p, size_t n);
+
 #endif

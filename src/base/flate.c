@@ -43,3 +43,78 @@ struct err *flate_unpack(const u8 *data, size_t n, size_t max, flate_bytes *ret)
 	inflateEnd(&z);
 	return err;
 }
+
+struct flate_stream {
+	z_stream z;
+	const u8 *data;
+	u64 size, pos; /* of what zlib has been given */
+	bool done;
+	u8 out[STEP_BYTES];
+};
+
+struct err *flate_begin(const u8 *data, u64 n, struct flate_stream **ret)
+{
+	struct flate_stream *s = xcalloc(1, sizeof(*s));
+
+	s->data = data;
+	s->size = n;
+	if (inflateInit2(&s->z, GZIP_WINDOW) != Z_OK) {
+		free(s);
+		return err_new(ERR_LIMIT, "no memory to unpack");
+	}
+	*ret = s;
+	return NULL;
+}
+
+void flate_end(struct flate_stream *s)
+{
+	if (!s)
+		return;
+	inflateEnd(&s->z);
+	free(s);
+}
+
+u64 flate_read_bytes(const struct flate_stream *s)
+{
+	return s->pos - s->z.avail_in;
+}
+
+static void feed(struct flate_stream *s)
+{
+	u64 more = MIN(s->size - s->pos, STEP_BYTES);
+
+	if (s->z.avail_in)
+		return;
+	s->z.next_in = (u8 *)(uintptr_t)(s->data + s->pos);
+	s->z.avail_in = (uInt)more;
+	s->pos += more;
+}
+
+/* Behind a member there may be another; anything else there is none of ours. */
+static void end_member(struct flate_stream *s)
+{
+	u64 pos = flate_read_bytes(s);
+
+	s->done = !flate_is_gzip(s->data + pos, s->size - pos) || inflateReset(&s->z) != Z_OK;
+}
+
+struct err *flate_next(struct flate_stream *s, const u8 **ret, size_t *n)
+{
+	s->z.next_out = s->out;
+	s->z.avail_out = STEP_BYTES;
+	while (!s->done && s->z.avail_out) {
+		int status;
+
+		feed(s);
+		if (!s->z.avail_in)
+			return err_new(ERR_FORMAT, "gzip data is cut short");
+		status = inflate(&s->z, Z_NO_FLUSH);
+		if (status == Z_STREAM_END)
+			end_member(s);
+		else if (status != Z_OK)
+			return err_new(ERR_FORMAT, "damaged gzip data");
+	}
+	*ret = s->out;
+	*n = STEP_BYTES - s->z.avail_out;
+	return NULL;
+}

@@ -12,4 +12,16 @@ bool flate_is_gzip(const u8 *data, size_t n);
 /* Unpacks a gzip file, at most max bytes of it; ERR_FORMAT when it is damaged or cut short. */
 struct err *flate_unpack(const u8 *data, size_t n, size_t max, flate_bytes *ret) ERR_RESULT;
 
+/* A gzip file that is unpacked piece by piece; the bytes must stay until flate_end. */
+struct flate_stream;
+struct err *flate_begin(const u8 *data, u64 n, struct flate_stream **ret) ERR_RESULT;
+void flate_end(struct flate_stream *s);
+
+/* The next piece, valid until the call after; *n is 0 at the end. ERR_FORMAT when the file is cut
+ * short, damaged, or its checksum does not fit. */
+struct err *flate_next(struct flate_stream *s, const u8 **ret, size_t *n) ERR_RESULT;
+
+/* Bytes of the file that have been read. */
+u64 flate_read_bytes(const struct flate_stream *s);
+
 #endif

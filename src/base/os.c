@@ -3,13 +3,23 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define PAGE_UNIT ((u64)65536) /* a multiple of every page size */
+
+const char *os_base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
 
 static struct err *check_kind(const char *path, const struct stat *st)
 {
@@ -26,7 +36,6 @@ struct err *os_file_open(const char *path, struct os_file *ret)
 {
 	AUTO_CLOSE int fd = -1;
 	struct stat st;
-	void *data;
 
 	/* Paths may come out of a core: a FIFO or a device is not even opened. */
 	if (stat(path, &st) < 0)
@@ -35,6 +44,15 @@ struct err *os_file_open(const char *path, struct os_file *ret)
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return err_os("%s: cannot be opened", path);
+	return os_file_adopt(take_fd(&fd), path, ret);
+}
+
+struct err *os_file_adopt(int owned_fd, const char *path, struct os_file *ret)
+{
+	AUTO_CLOSE int fd = owned_fd;
+	struct stat st;
+	void *data;
+
 	if (fstat(fd, &st) < 0)
 		return err_os("%s: cannot be examined", path);
 	TRY(check_kind(path, &st));
@@ -44,6 +62,14 @@ struct err *os_file_open(const char *path, struct os_file *ret)
 	*ret = (struct os_file){xstrdup(path), take_fd(&fd), data, (u64)st.st_size,
 				(i64)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec};
 	return NULL;
+}
+
+struct err *os_file_dup(const struct os_file *f, struct os_file *ret)
+{
+	int fd = fcntl(f->fd, F_DUPFD_CLOEXEC, 0);
+
+	return fd < 0 ? err_os("%s: cannot be opened again", f->path)
+		      : os_file_adopt(fd, f->path, ret);
 }
 
 void os_file_close(struct os_file *f)
@@ -56,6 +82,15 @@ void os_file_close(struct os_file *f)
 	*f = (struct os_file){0};
 }
 
+u64 os_file_seek(const struct os_file *f, u64 pos, u64 end, int whence)
+{
+	off_t at = lseek(f->fd, (off_t)pos, whence);
+
+	if (at < 0)
+		return errno == ENXIO || whence == SEEK_HOLE ? end : pos;
+	return MIN((u64)at, end);
+}
+
 void os_file_forget(const struct os_file *f, u64 off, u64 n)
 {
 	u64 lo = align_up(off, PAGE_UNIT),
@@ -64,6 +99,35 @@ void os_file_forget(const struct os_file *f, u64 off, u64 n)
 	/* A hint: what cannot be dropped stays. */
 	if (lo < hi)
 		(void)madvise((void *)(uintptr_t)(f->data + lo), hi - lo, MADV_DONTNEED);
+}
+
+/* Without a name the file goes with its last descriptor, whatever ends the program. Some file
+ * systems lack O_TMPFILE: there it has a name for a moment. */
+struct err *os_temp_open(const char *folder, int *ret)
+{
+	AUTO_FREE char *name = NULL;
+	int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
+		name = xasprintf("%s/spanscope.XXXXXX", folder);
+		fd = mkostemp(name, O_CLOEXEC);
+		if (fd >= 0)
+			(void)unlink(name);
+	}
+	if (fd < 0)
+		return err_os("%s: no file can be made in it", folder);
+	*ret = fd;
+	return NULL;
+}
+
+u64 os_free_bytes(int fd)
+{
+	struct statvfs st;
+	u64 bytes;
+
+	if (fstatvfs(fd, &st) < 0 || __builtin_mul_overflow(st.f_bavail, st.f_frsize, &bytes))
+		return UINT64_MAX;
+	return bytes;
 }
 
 static void on_sigbus(int sig)

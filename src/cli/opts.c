@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "cli/version.h"
+#include "image/pack.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -141,6 +142,12 @@ static struct err *set_report_option(struct report_options *r, enum option_id id
 	case OPTION_MAP:
 		r->map = true;
 		return NULL;
+	case OPTION_WITH_EXE:
+		r->with_exe = true;
+		return NULL;
+	case OPTION_FORCE:
+		r->force = true;
+		return NULL;
 	default:
 		return err_new(ERR_BUG, "an option that nobody handles");
 	}
@@ -205,6 +212,8 @@ static struct err *set_option(struct opts *o, enum option_id id, const char *arg
 	case OPTION_OCCUPANCY:
 	case OPTION_ADDRESS:
 	case OPTION_MAP:
+	case OPTION_WITH_EXE:
+	case OPTION_FORCE:
 	case OPTION_NONE:
 		break;
 	}
@@ -309,6 +318,22 @@ static bool option_fits(size_t i, const struct command *command)
 	return !options[i].command || !strcmp(options[i].command, command->name);
 }
 
+/* Whether -o names what the command makes, and its result is about that. */
+static bool makes_file(const struct command *command)
+{
+	return command->needs == NEED_CORE;
+}
+
+static struct err *take_output(struct opts *o)
+{
+	if (!o->output)
+		return err_new(ERR_USAGE, "%s needs -o FILE", o->command->name);
+	o->report.output = o->output;
+	o->report.with_exe |= o->binary.given != NULL;
+	o->output = NULL;
+	return pack_check_name(o->report.output);
+}
+
 struct err *opts_parse(int argc, char **argv, struct opts *ret)
 {
 	u64 used = 0;
@@ -325,6 +350,8 @@ struct err *opts_parse(int argc, char **argv, struct opts *ret)
 	if (!(ret->command->formats & ret->format))
 		return err_new(ERR_USAGE, "%s has no such format; see spanscope %s --help",
 			       ret->command->name, ret->command->name);
+	if (makes_file(ret->command))
+		TRY(take_output(ret));
 	for (size_t i = 0; i < OPTION_COUNT; i++)
 		if (used >> i & 1 && !option_fits(i, ret->command))
 			return err_new(ERR_USAGE, "--%s goes with %s", options[i].name,

@@ -5,7 +5,7 @@
 #include "image/binary.h"
 #include "report/report.h"
 
-enum { NEED_HEAP = 1, NEED_LEDGER = 3 /* the heap too */ };
+enum { NEED_CORE = 0, NEED_HEAP = 1, NEED_LEDGER = 3 /* the heap too */ };
 
 enum format { FORMAT_TEXT = 1, FORMAT_JSON = 2, FORMAT_CSV = 4 };
 

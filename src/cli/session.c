@@ -6,6 +6,8 @@
 /* Why the heap is not read, as a diagnostic: the ledger goes on with mappings alone. */
 static enum diag_code heap_diag(const struct session *s, const struct err *err)
 {
+	if (s->gort.attached)
+		return DIAG_TABLES;
 	if (!*s->gort.rt.version.text)
 		return s->image.truncated ? DIAG_RUNTIME : DIAG_NOT_GO;
 	if (err->code == ERR_UNSUPPORTED)
@@ -58,7 +60,7 @@ static struct err *build_residency(struct session *s)
 	struct log_stage stage = log_stage_begin("residency");
 
 	if (s->binary.match && s->binary.file >= 0)
-		residency_set_file(&s->image, s->binary.file, s->binary.exe.path);
+		residency_set_file(&s->image, s->binary.file, &s->binary.exe);
 	TRY(residency_build(&s->image, &s->diags));
 	log_stage_end(&stage, s->image.res.runs.n, "runs of pages");
 	return NULL;
@@ -67,11 +69,15 @@ static struct err *build_residency(struct session *s)
 struct err *session_open(struct session *s, const struct opts *o)
 {
 	struct log_stage stage = log_stage_begin("open the core");
+	const char *temp = getenv("TMPDIR");
 
+	s->image.temp_dir = temp && *temp ? temp : NULL;
 	TRY(image_open(&s->image, o->core, &s->diags));
 	TRY(binary_find(&s->binary, &s->image, &o->binary, &s->diags));
 	TRY(binary_find_debug(&s->binary, &s->image, &o->binary));
 	log_stage_end(&stage, s->image.vmas.n, "mappings");
+	if (!(o->command->needs & NEED_HEAP))
+		return NULL;
 	TRY(open_heap(s));
 	if ((o->command->needs & NEED_LEDGER) != NEED_LEDGER)
 		return NULL;
@@ -95,6 +101,7 @@ struct snapshot session_snapshot(const struct session *s)
 		.im = &s->image,
 		.bin = &s->binary,
 		.gort = s->has_gort ? &s->gort : NULL,
+		.remains = !s->has_gort && s->gort.attached ? &s->gort : NULL,
 		.ledger = &s->ledger,
 		.diags = &s->diags,
 		.version = &s->gort.rt.version,

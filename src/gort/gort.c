@@ -59,6 +59,7 @@ struct err *gort_open(struct gort *gort, const struct image *im, const struct bi
 		      struct diags *d)
 {
 	TRY(rt_attach(&gort->rt, im, bin, d));
+	gort->attached = !*gort->rt.layout_of; /* an assumed layout has to be proved first */
 	TRY(read_heap(gort));
 	TRY(read_rest(gort, d));
 	return *gort->rt.layout_of ? check_assumption(gort) : NULL;
@@ -68,6 +69,7 @@ struct err *gort_open_layout(struct gort *gort, const struct image *im, const st
 			     const va_t globals[static RT_GLOBAL_COUNT], struct diags *d)
 {
 	TRY(rt_attach_layout(&gort->rt, im, v, globals, d));
+	gort->attached = true;
 	TRY(read_heap(gort));
 	return read_rest(gort, d);
 }

@@ -17,6 +17,7 @@
 
 struct gort {
 	struct rt rt;
+	bool attached; /* rt serves, even where the rest cannot be read */
 	struct arenas arenas;
 	struct spans spans;
 	struct pagealloc pagealloc;

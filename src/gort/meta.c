@@ -128,13 +128,24 @@ static struct err *find_gcbits(const struct rt *rt, struct meta *meta)
 	return NULL;
 }
 
+/* dlv leaves out what it cannot read: the next address that its core has, from lo on. */
+static va_t skip_left_out(const struct image *im, va_t lo)
+{
+	size_t next;
+
+	if (im->kind != CORE_DELVE || image_vma(im, lo))
+		return lo;
+	next = array_first(&im->vmas, e->lo > lo);
+	return next < im->vmas.n ? im->vmas.v[next].lo : UINT64_MAX;
+}
+
 /* A table that was reserved whole and is mapped piece by piece: what is mapped without access is
  * only address space. gdb hides PROT_NONE behind a read-only permission of its own. */
 static struct err *add_sparse(const struct rt *rt, struct meta *meta, va_t lo, u64 bytes)
 {
 	va_t hi = va_plus(lo, bytes);
 
-	while (lo < hi) {
+	while ((lo = skip_left_out(rt->im, lo)) < hi) {
 		const struct vma *v = image_vma(rt->im, lo);
 		va_t end;
 		bool no_access;

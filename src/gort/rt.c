@@ -96,14 +96,14 @@ static struct err *resolve_globals(struct rt *rt, const struct dw *dw, va_t bias
 	return NULL;
 }
 
-static struct err *resolve_dwarf(struct rt *rt, const char *path, va_t bias)
+static struct err *resolve_dwarf(struct rt *rt, const struct os_file *f, va_t bias)
 {
 	struct wanted w = {.n = 0};
 	struct dw *dw = NULL;
 	struct err *err;
 
 	collect_wanted(&w);
-	err = dw_open(path, &dw);
+	err = dw_open_file(f, &dw);
 	if (!err)
 		err = dw_find(dw, w.names, w.needed, w.n);
 	if (!err)
@@ -179,15 +179,15 @@ static struct err *resolve_by_structure(struct rt *rt)
 /* The executable's own DWARF, else that of a separate file, else what can be found without. */
 static struct err *resolve(struct rt *rt, const struct binary *bin)
 {
-	const char *const paths[] = {bin->match ? bin->exe.path : NULL, bin->debug.path};
+	const struct os_file *const files[] = {&bin->exe, &bin->debug};
 
 	/* What DWARF means depends on the release too. */
-	for (size_t i = 0; i < COUNT_OF(paths) && !rt->version.nameless; i++) {
-		struct err *err = paths[i] ? resolve_dwarf(rt, paths[i], bin->bias) : NULL;
+	for (size_t i = 0; i < COUNT_OF(files) && !rt->version.nameless; i++) {
+		struct err *err = files[i]->path ? resolve_dwarf(rt, files[i], bin->bias) : NULL;
 
-		if (paths[i] && !err && binary_count_go(rt->im) > 1)
+		if (files[i]->path && !err && binary_count_go(rt->im) > 1)
 			return find_single_runtime(rt);
-		if (paths[i] && (!err || err->code != ERR_MISSING))
+		if (files[i]->path && (!err || err->code != ERR_MISSING))
 			return err;
 		err_free(err);
 	}

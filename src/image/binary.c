@@ -100,7 +100,7 @@ static void locate_in_core(struct binary *bin, const struct image *im)
 		v = im->auxv.phdr ? image_vma(im, im->auxv.phdr) : NULL;
 	if (v && v->file >= 0) {
 		bin->file = v->file;
-		bin->core_path = im->files.v[v->file].path;
+		bin->core_path = im->files.v[v->file].unnamed ? NULL : im->files.v[v->file].path;
 		for (size_t i = 0; i < im->vmas.n && !bin->header; i++)
 			if (im->vmas.v[i].file == bin->file && im->vmas.v[i].offset == 0)
 				bin->header = im->vmas.v[i].lo;
@@ -262,35 +262,63 @@ static void guess_header(struct binary *bin, const struct image *im, struct elf_
 		bin->header = header;
 }
 
-/* Takes the file when it matches; NULL and *why set when it is another build. */
-static struct err *try_file(struct binary *bin, const struct image *im, const char *path,
-			    struct diags *d, char **why)
+/* Takes the open file when it matches, else closes it; *why is set when it is another build. */
+static void try_open_file(struct binary *bin, const struct image *im, struct os_file f,
+			  struct diags *d, char **why)
 {
-	struct os_file f = {0};
 	va_t bias;
 
-	TRY(os_file_open(path, &f));
 	guess_header(bin, im, (struct elf_bytes){f.data, f.size});
 	bias = bias_of(im, bin, (struct elf_bytes){f.data, f.size});
 	bin->match = match_file(im, bin, &f, bias, why);
 	if (bin->match == EXE_NONE) {
 		os_file_close(&f);
-		return NULL;
+		return;
 	}
 	bin->exe = f;
 	bin->bias = bias;
 	if (bin->match == EXE_PATH && im->files.n) /* else its constants prove it */
 		diag(d, DIAG_EXE_UNPROVED, "%s: the core shows no build id; its segments fit",
-		     path);
+		     f.path);
+}
+
+/* The same of the file at a path. */
+static struct err *try_file(struct binary *bin, const struct image *im, const char *path,
+			    struct diags *d, char **why)
+{
+	struct os_file f = {0};
+
+	TRY(os_file_open(path, &f));
+	try_open_file(bin, im, f, d, why);
+	return NULL;
+}
+
+/* Looks through what came in the core's archive. Libraries are there too: only a file that has the
+ * executable's name is worth a word when it is another build. */
+static struct err *search_archive(struct binary *bin, const struct image *im, struct diags *d)
+{
+	const char *name = bin->core_path ? os_base_name(bin->core_path) : "";
+
+	for (size_t i = 0; i < im->unpacked.files.n && bin->match == EXE_NONE; i++) {
+		const struct unpacked_file *u = &im->unpacked.files.v[i];
+		AUTO_FREE char *why = NULL;
+		struct os_file f = {0};
+
+		if (u->debug || !u->elf)
+			continue;
+		TRY(os_file_dup(&u->file, &f));
+		try_open_file(bin, im, f, d, &why);
+		if (why && !strcmp(os_base_name(u->name), name))
+			diag(d, DIAG_EXE_IGNORED, "%s", why);
+	}
 	return NULL;
 }
 
 /* "DIR/of/core" + "/" + "name of the executable". */
 static char *beside_core(const struct image *im, const char *exe_path)
 {
-	const char *slash = strrchr(im->core.path, '/'), *name = strrchr(exe_path, '/');
+	const char *slash = strrchr(im->core.path, '/'), *name = os_base_name(exe_path);
 
-	name = name ? name + 1 : exe_path;
 	if (!slash)
 		return xstrdup(name);
 	return xasprintf("%.*s/%s", (int)(slash - im->core.path), im->core.path, name);
@@ -331,6 +359,9 @@ struct err *binary_find(struct binary *bin, const struct image *im,
 		return NULL;
 	}
 	if (!opt->given) {
+		TRY(search_archive(bin, im, d));
+		if (bin->match)
+			return NULL;
 		if (bin->core_path)
 			search(bin, im, d);
 		else

@@ -8,21 +8,42 @@
 
 #define BUILD_ID_FOLDER "/usr/lib/debug/.build-id"
 
-/* Opens the file when it is of this build; else *why says what it is. */
-static struct err *open_debug(const char *path, const struct elf_ids *wanted, struct os_file *ret,
-			      char **why)
+/* Keeps the open file when it is of this build; else closes it, and *why says what it is. */
+static struct err *keep_debug(const struct elf_ids *wanted, struct os_file *ret, char **why)
 {
 	struct elf_ids ids;
 
-	TRY(os_file_open(path, ret));
 	elf_build_ids((struct elf_bytes){ret->data, ret->size}, &ids);
 	if (elf_ids_match(wanted, &ids))
 		return NULL;
-	*why = xasprintf("%s has %s%s, the core's executable has %s", path,
+	*why = xasprintf("%s has %s%s, the core's executable has %s", ret->path,
 			 *ids.go || *ids.gnu ? "build id " : "", elf_ids_text(&ids),
 			 elf_ids_text(wanted));
 	os_file_close(ret);
 	*ret = (struct os_file){.path = NULL};
+	return NULL;
+}
+
+static struct err *open_debug(const char *path, const struct elf_ids *wanted, struct os_file *ret,
+			      char **why)
+{
+	TRY(os_file_open(path, ret));
+	return keep_debug(wanted, ret, why);
+}
+
+/* One that came in the core's archive. */
+static struct err *search_archive(struct binary *bin, const struct image *im,
+				  const struct elf_ids *wanted)
+{
+	for (size_t i = 0; i < im->unpacked.files.n && !bin->debug.path; i++) {
+		const struct unpacked_file *u = &im->unpacked.files.v[i];
+		AUTO_FREE char *why = NULL;
+
+		if (!u->debug)
+			continue;
+		TRY(os_file_dup(&u->file, &bin->debug));
+		TRY(keep_debug(wanted, &bin->debug, &why));
+	}
 	return NULL;
 }
 
@@ -59,9 +80,9 @@ struct err *binary_find_debug(struct binary *bin, const struct image *im,
 		return open_given(bin, &wanted, opt->debug);
 	if (opt->none || !(*wanted.go || *wanted.gnu))
 		return NULL;
+	TRY(search_archive(bin, im, &wanted));
 	if (bin->match) {
-		name = strrchr(exe, '/');
-		name = name ? name + 1 : exe;
+		name = os_base_name(exe);
 		try_path(bin, &wanted, xasprintf("%s.debug", exe));
 		try_path(bin, &wanted,
 			 xasprintf("%.*s.debug/%s.debug", (int)(name - exe), exe, name));

@@ -9,25 +9,10 @@
  *            process's, where the kernel has what the signal was (qemu-user 7.2)
  */
 #include "image/image_priv.h"
-
-#include <string.h>
-
-static const struct {
-	const char *magic;
-	u8 len;
-	const char *name;
-} packed_formats[] = {
-	{"\x28\xb5\x2f\xfd", 4, "zstd"}, {"\x1f\x8b", 2, "gzip"}, {"\xfd\x37\x7a\x58\x5a", 5, "xz"},
-	{"\x04\x22\x4d\x18", 4, "lz4"},  {"BZh", 3, "bzip2"},
-};
+#include "image/truncation.h"
 
 static struct err *check_core(struct elf_bytes e, Elf64_Ehdr *eh)
 {
-	for (size_t i = 0; i < COUNT_OF(packed_formats); i++)
-		if (e.size >= packed_formats[i].len &&
-		    memcmp(e.data, packed_formats[i].magic, packed_formats[i].len) == 0)
-			return err_new(ERR_FORMAT, "compressed with %s; unpack it first",
-				       packed_formats[i].name);
 	TRY(elf_header(e, eh));
 	if (eh->e_type == ET_EXEC || eh->e_type == ET_DYN)
 		return err_new(ERR_FORMAT,
@@ -218,15 +203,17 @@ struct err *elfcore_read(struct image *im, struct diags *d, struct note_range *n
 	if (eh.e_phnum == PN_XNUM) /* the number stands at the end of the file */
 		im->expected_bytes = va_plus(eh.e_shoff, sizeof(Elf64_Shdr));
 	TRY(scan_phdrs(im, d, &eh, count, notes, note_count, &scan));
-	if (im->expected_bytes > im->core.size) {
+	im->kind = kind_by_layout(&eh, &scan.first, count, scan.last_load, scan.aligned);
+	if (im->truncated || im->expected_bytes > im->core.size) {
 		im->truncated = true;
-		diag(d, DIAG_TRUNCATED, "%llu bytes of %llu are there",
-		     (unsigned long long)im->core.size, (unsigned long long)im->expected_bytes);
+		im->cut_cause = truncation_cause(im);
+		diag(d, DIAG_TRUNCATED, "%llu bytes of %llu are there, %s",
+		     (unsigned long long)im->core.size, (unsigned long long)im->expected_bytes,
+		     im->cut_cause);
 	}
 	remove_overlaps(im, d);
 	limit_sharing(im, d);
 	if (im->segs.n == 0)
 		return err_new(ERR_FORMAT, "a core without memory");
-	im->kind = kind_by_layout(&eh, &scan.first, count, scan.last_load, scan.aligned);
 	return NULL;
 }

@@ -12,6 +12,20 @@ const char *core_kind_name(enum core_kind kind)
 	return kind_names[kind];
 }
 
+/* Puts the core in the place of the archive that it is in. */
+static struct err *unpack(struct image *im, struct diags *d)
+{
+	struct os_file packed = im->core;
+	struct err *err;
+
+	if (!unpack_is_packed(&packed))
+		return NULL;
+	im->core = (struct os_file){0};
+	err = unpack_core(&im->unpacked, &packed, im->temp_dir, &im->core, d);
+	os_file_close(&packed);
+	return err;
+}
+
 struct err *image_open(struct image *im, const char *path, struct diags *d)
 {
 	struct note_range notes[ELFCORE_MAX_NOTES];
@@ -20,7 +34,9 @@ struct err *image_open(struct image *im, const char *path, struct diags *d)
 	struct err *err;
 
 	TRY(os_file_open(path, &im->core));
-	err = elfcore_read(im, d, notes, &note_count);
+	err = unpack(im, d);
+	if (!err)
+		err = elfcore_read(im, d, notes, &note_count);
 	if (!err)
 		err = notes_read(im, d, notes, note_count, &entries);
 	if (!err)
@@ -40,6 +56,7 @@ void image_close(struct image *im)
 	array_free(&im->res.runs);
 	arena_fini(&im->arena);
 	os_file_close(&im->core);
+	unpack_close(&im->unpacked);
 }
 
 const struct segment *image_segment(const struct image *im, va_t va)

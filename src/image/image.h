@@ -10,6 +10,7 @@
 #include "base/os.h"
 #include "image/arch.h"
 #include "image/residency.h"
+#include "image/unpack.h"
 
 enum core_kind { CORE_KERNEL, CORE_GCORE, CORE_DELVE, CORE_SPANSCOPE, CORE_OTHER };
 
@@ -29,6 +30,7 @@ struct mapped_file {
 	bool shm;          /* memfd, /dev/shm, SysV, shared anonymous: memory without a file */
 	bool code;         /* mapped executable somewhere, or an ELF file */
 	bool private_data; /* pages behind its first are in the core */
+	bool unnamed;      /* the core does not name its files: the executable, by its headers */
 	bool opened, proved;
 	struct os_file file; /* valid when proved: the bytes that were mapped */
 };
@@ -59,7 +61,9 @@ struct auxv {
 };
 
 struct image {
-	struct os_file core;
+	const char *temp_dir;     /* where packed cores are unpacked; NULL: the system's folder */
+	struct unpacked unpacked; /* what the core came out of, if it was packed */
+	struct os_file core;      /* named like the archive if it was */
 	enum core_kind kind;
 	const struct arch *arch;
 	ARRAY(struct segment) segs;
@@ -69,14 +73,16 @@ struct image {
 	struct auxv auxv;
 	bool has_notes;
 	bool truncated;
-	u64 expected_bytes; /* file size that the headers promise */
+	u64 expected_bytes;    /* file size that the headers promise */
+	const char *cut_cause; /* why it is truncated, most likely; NULL: it is not */
 	struct residency res;
 	struct arena arena;
 };
 
 /* Opens a core: headers, notes and the mapping table; residency is a later step of its own
  * (residency_build). ERR_FORMAT, ERR_UNSUPPORTED, ERR_OS when it is nothing to analyse.
- * *im must be zeroed; image_close is due in any case. */
+ * A packed core is unpacked. *im must be zeroed but for temp_dir; image_close is due in any case.
+ */
 struct err *image_open(struct image *im, const char *path, struct diags *d) ERR_RESULT;
 void image_close(struct image *im);
 

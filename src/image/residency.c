@@ -11,10 +11,10 @@
  * Everything else gets the zero test: content proves residency, a zero page proves nothing. */
 #include "image/residency.h"
 
+#include "base/bits.h"
 #include "base/log.h"
 #include "image/image.h"
 
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -95,30 +95,6 @@ void residency_tally(const struct residency *res, va_t lo, va_t hi,
 	}
 }
 
-static bool is_zero(const u8 *p, size_t n)
-{
-	u64 w[8]; /* a cache line, in as few steps as the compiler finds */
-
-	for (; n >= sizeof(w); p += sizeof(w), n -= sizeof(w)) {
-		memcpy(w, p, sizeof(w));
-		if (w[0] | w[1] | w[2] | w[3] | w[4] | w[5] | w[6] | w[7])
-			return false;
-	}
-	/* Bytes are equal to themselves shifted by one only when all are the same. */
-	return n == 0 || (p[0] == 0 && memcmp(p, p + 1, n - 1) == 0);
-}
-
-/* Next data or hole at or after pos, never beyond end. A file system that cannot tell says that
- * all is data. */
-static u64 seek(int fd, u64 pos, u64 end, int whence)
-{
-	off_t at = lseek(fd, (off_t)pos, whence);
-
-	if (at < 0)
-		return errno == ENXIO || whence == SEEK_HOLE ? end : pos;
-	return MIN((u64)at, end);
-}
-
 /* Appends a change of kind at va. */
 static struct err *add_run(struct residency *res, va_t va, enum page_kind kind)
 {
@@ -143,7 +119,7 @@ static bool has_zero_page(const struct image *im, u64 pos, u64 end)
 	const u64 page = im->auxv.page_size;
 
 	for (; pos + page <= end; pos += page)
-		if (is_zero(im->core.data + pos, page))
+		if (bits_all_zero(im->core.data + pos, page))
 			return true;
 	return false;
 }
@@ -154,13 +130,15 @@ static bool is_first_hand(const struct image *im)
 
 	if (im->kind != CORE_KERNEL && im->kind != CORE_SPANSCOPE)
 		return false;
+	if (im->unpacked.packing && !im->unpacked.keeps_holes)
+		return false;
 	for (size_t i = 0; i < im->segs.n && !(zero_page && odd_hole); i++) {
 		const struct segment *seg = &im->segs.v[i];
 		u64 pos = seg->off, end = seg->off + seg->file_bytes;
 
 		while (pos < end && !(zero_page && odd_hole)) {
-			u64 data = seek(im->core.fd, pos, end, SEEK_DATA);
-			u64 hole = seek(im->core.fd, data, end, SEEK_HOLE);
+			u64 data = os_file_seek(&im->core, pos, end, SEEK_DATA);
+			u64 hole = os_file_seek(&im->core, data, end, SEEK_HOLE);
 
 			if (data < hole && !zero_page)
 				zero_page = has_zero_page(im, data, hole);
@@ -186,7 +164,7 @@ static struct err *add_data(struct image *im, const struct piece *p, u64 from, u
 	for (u64 pos = from, n; pos < to; pos += n) {
 		n = MIN(im->auxv.page_size, to - pos);
 		TRY(add_run(&im->res, p->lo + (pos - p->off),
-			    is_zero(im->core.data + pos, n) ? PAGE_DATA_ZERO : PAGE_DATA));
+			    bits_all_zero(im->core.data + pos, n) ? PAGE_DATA_ZERO : PAGE_DATA));
 	}
 	os_file_forget(&im->core, from, to - from);
 	return NULL;
@@ -197,8 +175,8 @@ static struct err *runs_by_holes(struct image *im, const struct piece *p)
 	u64 pos = p->off, end = p->off + p->bytes;
 
 	while (pos < end) {
-		u64 data = seek(im->core.fd, pos, end, SEEK_DATA);
-		u64 hole = seek(im->core.fd, data, end, SEEK_HOLE);
+		u64 data = os_file_seek(&im->core, pos, end, SEEK_DATA);
+		u64 hole = os_file_seek(&im->core, data, end, SEEK_HOLE);
 
 		if (data > pos)
 			TRY(add_run(&im->res, p->lo + (pos - p->off), PAGE_HOLE));
@@ -215,9 +193,9 @@ static struct err *runs_by_holes(struct image *im, const struct piece *p)
 static u64 hole_bytes(const struct image *im, const struct piece *p, u64 done, u64 *data_end)
 {
 	u64 pos = p->off + done, end = p->off + p->bytes;
-	u64 data = seek(im->core.fd, pos, end, SEEK_DATA);
+	u64 data = os_file_seek(&im->core, pos, end, SEEK_DATA);
 
-	*data_end = seek(im->core.fd, data, end, SEEK_HOLE);
+	*data_end = os_file_seek(&im->core, data, end, SEEK_HOLE);
 	return data == end ? end - pos : align_down(data - pos, im->auxv.page_size);
 }
 
@@ -235,7 +213,7 @@ static struct err *runs_by_content(struct image *im, const struct piece *p)
 			n = hole_bytes(im, p, done, &data_end);
 		if (!n) {
 			n = MIN(im->auxv.page_size, p->bytes - done);
-			if (!is_zero(im->core.data + p->off + done, n))
+			if (!bits_all_zero(im->core.data + p->off + done, n))
 				kind = PAGE_NONZERO;
 		}
 		TRY(add_run(&im->res, p->lo + done, kind));
@@ -255,7 +233,7 @@ static bool equals_file(const struct os_file *f, u64 offset, const u8 *page, u64
 	u64 in_file = offset < f->size ? MIN(n, f->size - offset) : 0;
 
 	return memcmp(page, f->data + MIN(offset, f->size), in_file) == 0 &&
-	       is_zero(page + in_file, n - in_file);
+	       bits_all_zero(page + in_file, n - in_file);
 }
 
 /* The page with the ELF header, which nobody could write to. strip changes it in the file alone:
@@ -278,7 +256,7 @@ static struct err *runs_by_file(struct image *im, const struct vma *v, const str
 
 		if (is_header(v, done) || equals_file(&f->file, v->offset + done, page, n))
 			kind = PAGE_CLEAN;
-		else if (im->res.test_zero && im->res.first_hand && is_zero(page, n))
+		else if (im->res.test_zero && im->res.first_hand && bits_all_zero(page, n))
 			kind = PAGE_DATA_ZERO;
 		TRY(add_run(&im->res, p->lo + done, kind));
 	}
@@ -349,14 +327,14 @@ static void prove_file(struct image *im, const struct vma *header, struct diags 
 		diag(d, DIAG_FILE_UNPROVED, "%s", f->path);
 }
 
-void residency_set_file(struct image *im, int file, const char *path)
+void residency_set_file(struct image *im, int file, const struct os_file *given)
 {
 	struct mapped_file *f = &im->files.v[file];
 	struct err *err;
 
 	if (f->opened)
 		return;
-	err = os_file_open(path, &f->file);
+	err = os_file_dup(given, &f->file);
 	f->opened = true;
 	f->proved = !err;
 	err_free(err);
@@ -384,7 +362,7 @@ static void prove_files(struct image *im, struct diags *d)
 		const struct vma *v = &im->vmas.v[i];
 		const struct mapped_file *f = v->kind == VMA_FILE ? &im->files.v[v->file] : NULL;
 
-		if (!f || v->offset != 0 || !f->code || f->opened || !f->private_data)
+		if (!f || v->offset != 0 || !f->code || f->opened || !f->private_data || f->unnamed)
 			continue;
 		prove_file(im, v, d);
 		opened++;

@@ -53,10 +53,11 @@ struct residency {
 };
 
 struct image;
+struct os_file;
 
 /* Says which file on this machine a mapped file is (the executable, matched by build id): its
  * private pages are compared with it. Call before residency_build. */
-void residency_set_file(struct image *im, int file, const char *path);
+void residency_set_file(struct image *im, int file, const struct os_file *f);
 
 /* Builds the runs. Kernel cores whose holes are their own are read by SEEK_DATA alone; others
  * have every dumped page tested for zero. */

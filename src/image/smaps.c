@@ -240,7 +240,7 @@ static bool same_executable(const struct smaps *s, const struct image *im)
 	const struct smaps_vma *v = smaps_find(s, im->auxv.entry);
 	const char *path, *rest;
 
-	if (!ours || ours->file < 0)
+	if (!ours || ours->file < 0 || im->files.v[ours->file].unnamed)
 		return true;
 	path = im->files.v[ours->file].path;
 	if (!v || strncmp(v->path, path, strlen(path)) != 0)

@@ -62,6 +62,35 @@ static struct err *add_vma(struct image *im, const struct segment *seg,
 	return array_push(&im->vmas, v);
 }
 
+/* dlv writes no NT_FILE, but dumps the executable's headers: its loads tell which mappings are the
+ * file's. What they hold was read by dlv, which says nothing of whether it was in memory. */
+static struct err *add_executable(struct image *im, file_entries *entries)
+{
+	static const struct mapped_file unnamed = {.path = "[executable]", .unnamed = true};
+	va_t header = im->auxv.phdr - sizeof(Elf64_Ehdr), bias;
+	struct elf_bytes e = {image_view(im, header, 4096), 4096};
+	Elf64_Ehdr eh;
+	Elf64_Phdr ph;
+	struct err *err = e.data ? elf_header(e, &eh) : err_fault();
+
+	if (err) {
+		err_free(err);
+		return NULL;
+	}
+	bias = im->auxv.entry - eh.e_entry;
+	TRY(array_push(&im->files, unnamed));
+	for (u64 i = 0; i < eh.e_phnum && elf_phdr(e, &eh, i, &ph); i++) {
+		struct file_entry entry = {.file = (int)im->files.n - 1};
+
+		entry.lo = align_down(bias + ph.p_vaddr, 4096);
+		entry.hi = align_up(va_plus(bias + ph.p_vaddr, ph.p_filesz), 4096);
+		entry.offset = align_down(ph.p_offset, 4096);
+		if (ph.p_type == PT_LOAD && entry.lo < entry.hi)
+			TRY(array_push(entries, entry));
+	}
+	return NULL;
+}
+
 /* Merges the two sorted lists, cutting where either begins or ends. */
 static struct err *merge(struct image *im, const file_entries *entries)
 {
@@ -133,6 +162,8 @@ static void find_code_files(struct image *im)
 
 struct err *vma_build(struct image *im, file_entries *entries)
 {
+	if (im->kind == CORE_DELVE && entries->n == 0)
+		TRY(add_executable(im, entries));
 	sort_entries(entries);
 	TRY(merge(im, entries));
 	name_special(im);

@@ -25,7 +25,7 @@ static struct doc_value global_field(const struct rt *rt, enum rt_global g, enum
 }
 
 /* Spans by how far the sweep is. */
-static void add_sweep(struct doc_object *o, const struct gort *gort)
+static void add_sweep(struct doc_object *o, const struct gort *gort, bool known)
 {
 	u64 swept = 0, unswept = 0, sweeping = 0;
 
@@ -41,9 +41,9 @@ static void add_sweep(struct doc_object *o, const struct gort *gort)
 		else
 			swept++;
 	}
-	doc_set(o, "spans_swept", doc_count(swept));
-	doc_set(o, "spans_unswept", doc_count(unswept));
-	doc_set(o, "spans_being_swept", doc_count(sweeping));
+	doc_set(o, "spans_swept", known ? doc_count(swept) : doc_null());
+	doc_set(o, "spans_unswept", known ? doc_count(unswept) : doc_null());
+	doc_set(o, "spans_being_swept", known ? doc_count(sweeping) : doc_null());
 }
 
 /* GOGC and GOMEMLIMIT; null where they are off, or not known. */
@@ -100,7 +100,8 @@ static void add_headline(struct doc *d, const struct gort *gort, const struct ms
 struct err *report_gc(struct report *r)
 {
 	struct doc *d = r->doc;
-	const struct gort *gort = r->snapshot->gort;
+	const struct snapshot *s = r->snapshot;
+	const struct gort *gort = s->gort ? s->gort : s->remains;
 	const struct rt *rt;
 	struct doc_object *o;
 	struct mstats m;
@@ -125,7 +126,7 @@ struct err *report_gc(struct report *r)
 	doc_set(o, "cpu_fraction", doc_real(m.gc_cpu_fraction));
 	doc_set(o, "pause_total_ns", doc_count(m.pause_total_ns));
 	doc_set(o, "pauses_ns", pauses(d, &m));
-	add_sweep(o, gort);
+	add_sweep(o, gort, s->gort != NULL);
 	doc_set(o, "scavenge_gogc_goal",
 		rt_has(rt, RT_MHEAP_SCAVENGE_GOAL)
 			? global_field(rt, RT_G_MHEAP, RT_MHEAP_SCAVENGE_GOAL, true)

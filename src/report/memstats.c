@@ -139,6 +139,31 @@ static struct err *add_metrics(struct doc *d, const struct gort *gort, const str
 	return NULL;
 }
 
+/* Without the tables nothing is walked: the counters stand alone. */
+static struct err *report_counters(struct doc *d, const struct gort *gort)
+{
+	struct mstats m;
+	struct walk same;
+
+	TRY(mstats_read(gort, &m));
+	same = (struct walk){
+		.heap_alloc = m.heap_alloc,
+		.heap_objects = m.heap_objects,
+		.heap_inuse = m.heap_inuse,
+		.heap_idle = m.heap_idle,
+		.heap_released = m.heap_released,
+		.stack_inuse = m.stack_inuse,
+		.mspan_inuse = m.mspan_inuse,
+		.mcache_inuse = m.mcache_inuse,
+		.buckhash = m.buckhash_sys,
+	};
+	doc_text(d,
+		 "The tables of the heap are lost: these are the runtime's counters, without what "
+		 "each P has allocated since it took its cached spans.");
+	d->csv_object = add_memstats(d, &same, &m);
+	return NULL;
+}
+
 struct err *report_memstats(struct report *r)
 {
 	struct doc *d = r->doc;
@@ -147,6 +172,8 @@ struct err *report_memstats(struct report *r)
 	struct mstats mstats;
 	struct check checks[CHECK_COUNT];
 
+	if (s->remains)
+		return report_counters(d, s->remains);
 	if (!s->gort) { /* the diagnostics say why */
 		doc_text(d, "No MemStats: the Go heap could not be read.");
 		doc_value(d, "memstats", doc_null());

@@ -1,6 +1,7 @@
 /* The whole answer on one screen. */
 #include "report/common.h"
 #include "report/given_profile.h"
+#include "report/remains.h"
 #include "report/verdicts.h"
 #include "report/waterfall.h"
 
@@ -22,6 +23,11 @@ static void add_identity(struct doc *d, const struct snapshot *s)
 	doc_set(core, "kind", doc_string(core_kind_name(im->kind)));
 	doc_set(core, "path", doc_string(im->core.path));
 	doc_set(core, "truncated", doc_flag(im->truncated));
+	doc_set(core, "bytes", doc_bytes(im->core.size));
+	doc_set(core, "expected_bytes", doc_bytes(im->expected_bytes));
+	doc_set(core, "cut_cause", doc_string(im->cut_cause));
+	doc_set(core, "packing", doc_string(im->unpacked.packing));
+	doc_set(core, "member", doc_string(im->unpacked.member));
 	go = doc_object(d, "go", NULL);
 	doc_set(go, "version", known ? doc_string(s->version->text) : doc_null());
 	doc_set(go, "arch", doc_string(im->arch->name));
@@ -74,8 +80,10 @@ static void add_who(struct doc *d, const struct snapshot *s)
 	doc_text(d, "Process   %s%s%s, linux/%s%s", *v->text ? v->text : "no Go runtime",
 		 *v->experiments ? " X:" : "", v->experiments, s->im->arch->name,
 		 phase_text(s->gort));
-	doc_text(d, "Core      %s (%s%s)", short_path(d, s->im->core.path).string,
-		 core_kind_name(s->im->kind), s->im->truncated ? ", truncated" : "");
+	doc_text(d, "Core      %s (%s%s%s%s)", short_path(d, s->im->core.path).string,
+		 core_kind_name(s->im->kind), s->im->truncated ? ", truncated" : "",
+		 s->im->unpacked.packing ? ", out of " : "",
+		 s->im->unpacked.packing ? s->im->unpacked.packing : "");
 	if (s->bin->match)
 		doc_text(d, "Binary    %s (%s)", short_path(d, s->bin->exe.path).string,
 			 exe_match_name(s->bin->match));
@@ -136,14 +144,23 @@ static const char *part_text(struct doc *d, u64 bytes, u64 whole, const char *na
 }
 
 /* The answer in a line: what was resident, the largest part of it, and what is live. */
-static void add_answer(struct doc *d, const struct snapshot *s, const struct verdict *first)
+static void add_answer(struct doc *d, const struct snapshot *s, const struct verdict *first,
+		       const struct remains *left)
 {
 	struct columns total = ledger_total(s->ledger);
 	u64 resident = total.state[STATE_RESIDENT];
 	const char *at_least = *report_at_least(&total) ? "At least " : "", *objects, *most;
-	char all[UNITS_BUF];
+	char all[UNITS_BUF], inuse[UNITS_BUF], idle[UNITS_BUF];
 
 	units_bytes((i64)resident, all);
+	if (left) {
+		doc_text(d,
+			 "%s%s resident; of the Go heap, %s in use and %s idle, the tables are "
+			 "lost.",
+			 at_least, all, units_bytes((i64)left->counters.heap_inuse, inuse),
+			 units_bytes((i64)left->counters.heap_idle, idle));
+		return;
+	}
 	if (!s->gort) {
 		doc_text(d, "%s%s resident; %s.", at_least, all, no_verdict(s));
 		return;
@@ -163,12 +180,12 @@ static void add_answer(struct doc *d, const struct snapshot *s, const struct ver
 }
 
 static void add_headline(struct doc *d, const struct snapshot *s, const struct verdict *verdicts,
-			 size_t n)
+			 size_t n, const struct remains *left)
 {
 	u64 resident = ledger_total(s->ledger).state[STATE_RESIDENT];
 	char share[REPORT_PERCENT_BUF], first[2 * REPORT_PERCENT_BUF];
 
-	add_answer(d, s, n ? verdicts : NULL);
+	add_answer(d, s, n ? verdicts : NULL, left);
 	for (size_t i = 0; i < n; i++) {
 		/* A share only where the bytes are a part of the total beside the others'. */
 		snprintf(first, sizeof(first), " %6s  ",
@@ -325,12 +342,23 @@ static struct err *read_rss(const struct report *r, u64 *ret)
 	return err;
 }
 
+/* Counters that cannot be read either are no loss. */
+static bool try_remains(const struct snapshot *s, struct remains *ret)
+{
+	struct err *err = remains_read(s->remains, ret);
+
+	err_free(err);
+	return !err;
+}
+
 struct err *report_overview(struct report *r)
 {
 	struct doc *d = r->doc;
 	const struct snapshot *s = r->snapshot;
 	struct waterfall_step steps[WATERFALL_MAX];
 	struct judgement j = {.n = 0};
+	struct remains remains;
+	const struct remains *left = NULL;
 	u64 rss;
 	size_t n;
 
@@ -338,8 +366,10 @@ struct err *report_overview(struct report *r)
 	TRY(read_rss(r, &rss));
 	if (s->gort)
 		TRY(verdicts_find(s, d, j.verdicts, &j.n));
+	if (s->remains && try_remains(s, &remains))
+		left = &remains;
 	n = waterfall_steps(s, j.has_profile ? &j.profile_bytes : NULL, rss, steps);
-	add_headline(d, s, j.verdicts, j.n);
+	add_headline(d, s, j.verdicts, j.n, left);
 	add_identity(d, s);
 	add_who(d, s);
 	add_waterfall(d, steps, n);
@@ -351,6 +381,8 @@ struct err *report_overview(struct report *r)
 		doc_text(d, "  The heap profile is off (MemProfileRate 0): the sum begins at live "
 			    "objects.");
 	add_classes(d, s->ledger);
+	if (left)
+		report_remains(d, s, left);
 	add_unknown(d, s->ledger);
 	add_verdicts(d, j.verdicts, j.n);
 	report_total(d, s->ledger);

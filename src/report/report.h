@@ -12,6 +12,8 @@ struct snapshot {
 	const struct image *im;
 	const struct binary *bin;
 	const struct gort *gort;
+	const struct gort
+		*remains; /* without gort: only its counters can be read (gort/remains.h) */
 	const struct ledger *ledger;
 	const struct diags *diags;
 	const struct go_version *version; /* known even where the heap is not read */
@@ -23,6 +25,9 @@ struct report_options {
 	const char *smaps;        /* overview: a copy of /proc/PID/smaps for the same; NULL: none */
 	u64 rss;     /* overview: the kernel's figure, at the end of the sum; 0: not known */
 	bool by_vma; /* ledger: the classes inside each mapping */
+
+	const char *output;   /* pack: the archive to make */
+	bool with_exe, force; /* pack: the executable too; replace the archive */
 
 	/* spans: what to leave out, or the map instead */
 	bool map;
@@ -53,6 +58,7 @@ struct err *report_sizeclasses(struct report *r) ERR_RESULT;
 struct err *report_spans(struct report *r) ERR_RESULT;
 struct err *report_gc(struct report *r) ERR_RESULT;
 struct err *report_verify(struct report *r) ERR_RESULT;
+struct err *report_pack(struct report *r) ERR_RESULT;
 
 /* Items that every report ends with: the findings that limit it. */
 void report_diagnostics(struct doc *d, const struct snapshot *s);

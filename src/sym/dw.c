@@ -54,10 +54,9 @@ static struct err *dw_begin(struct dw *dw, const char *path)
 	struct err *err;
 	u64 inflated;
 
-	elf_version(EV_CURRENT);
-	dw->fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (dw->fd < 0)
 		return err_os("%s: cannot be opened", path);
+	elf_version(EV_CURRENT);
 	dw->elf = elf_begin(dw->fd, ELF_C_READ_MMAP, NULL);
 	if (!dw->elf)
 		return err_new(ERR_FORMAT, "%s: %s", path, elf_errmsg(-1));
@@ -76,17 +75,29 @@ static struct err *dw_begin(struct dw *dw, const char *path)
 	return NULL;
 }
 
-struct err *dw_open(const char *path, struct dw **ret)
+static struct err *dw_new(int fd, const char *path, struct dw **ret)
 {
 	struct dw *dw = xcalloc(1, sizeof(*dw));
-	struct err *err = dw_begin(dw, path);
+	struct err *err;
 
+	dw->fd = fd;
+	err = dw_begin(dw, path);
 	if (err) {
 		dw_close(dw);
 		return err;
 	}
 	*ret = dw;
 	return NULL;
+}
+
+struct err *dw_open(const char *path, struct dw **ret)
+{
+	return dw_new(open(path, O_RDONLY | O_CLOEXEC), path, ret);
+}
+
+struct err *dw_open_file(const struct os_file *f, struct dw **ret)
+{
+	return dw_new(fcntl(f->fd, F_DUPFD_CLOEXEC, 0), f->path, ret);
 }
 
 void dw_close(struct dw *dw)

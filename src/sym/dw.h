@@ -5,13 +5,16 @@
 #ifndef SYM_DW_H
 #define SYM_DW_H
 
-#include "base/err.h"
+#include "base/os.h"
 
 struct dw;
 
 /* Opens the DWARF of an ELF file. ERR_MISSING when the file has none. The inflated sections are
  * charged to the memory budget until dw_close. */
 struct err *dw_open(const char *path, struct dw **ret) ERR_RESULT;
+
+/* The same of an open file, which may be closed before dw. */
+struct err *dw_open_file(const struct os_file *f, struct dw **ret) ERR_RESULT;
 void dw_close(struct dw *dw);
 
 /* Looks the names up: first in the units whose name is the runtime's or one of its internal

@@ -143,6 +143,7 @@ struct mkgo {
 	bool split;        /* each page a load of its own: records cross borders of loads */
 	bool untouched;    /* pages of what is planted from now on are '.' */
 	bool finished;
+	va_t cut; /* the core ends in front of the first load from here on; 0: it is whole */
 	u32 gcphase;
 	u64 spare_mspans, parked_mspans, quarantined_pages, mcaches;
 	va_t p0, m0;

@@ -5,10 +5,23 @@
 #include "support/mkgo_priv.h"
 #include "support/test.h"
 
+/* Ends the file where the memory from va on begins. */
+static void cut_core(struct mkcore *mk, va_t va)
+{
+	size_t i = 0;
+
+	mkcore_write(mk);
+	while (mk->loads.v[i].ph.p_vaddr < va)
+		i++;
+	mkcore_truncate(mk, mkcore_offset(mk, i));
+}
+
 struct err *mkgo_try(struct mkgo_core *c, struct mkgo *go)
 {
 	mkgo_finish(go);
 	mkgo_emit(go);
+	if (go->cut)
+		cut_core(go->mk, go->cut);
 	*c = (struct mkgo_core){.go = go, .core = core_open_pages(go->mk)};
 	return gort_open_layout(&c->gort, &c->core.im, &go->rt.version, go->rt.globals, &c->core.d);
 }

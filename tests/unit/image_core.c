@@ -101,11 +101,11 @@ static const struct {
 	{offsetof(Elf64_Ehdr, e_phoff), UINT64_MAX - 7, 8, ERR_FORMAT, "a core without memory"},
 	{offsetof(Elf64_Ehdr, e_phnum), 0, 2, ERR_FORMAT, "a core without memory"},
 	{offsetof(Elf64_Ehdr, e_phnum), 1, 2, ERR_FORMAT, "a core without memory"},
-	{0, 0xfd2fb528, 4, ERR_FORMAT, "compressed with zstd; unpack it first"},
-	{0, 0x00088b1f, 4, ERR_FORMAT, "compressed with gzip; unpack it first"},
-	{0, 0x5a587a37fd, 6, ERR_FORMAT, "compressed with xz; unpack it first"},
-	{0, 0x184d2204, 4, ERR_FORMAT, "compressed with lz4; unpack it first"},
-	{0, 0x39685a42, 4, ERR_FORMAT, "compressed with bzip2; unpack it first"},
+	{0, 0xfd2fb528, 4, ERR_FORMAT, "damaged"},
+	{0, 0x00088b1f, 4, ERR_FORMAT, "damaged"},
+	{0, 0x5a587a37fd, 6, ERR_FORMAT, "damaged"},
+	{0, 0x184d2204, 4, ERR_FORMAT, "damaged"},
+	{0, 0x39685a42, 4, ERR_FORMAT, "damaged"},
 };
 
 static void test_bad_headers(void **state)

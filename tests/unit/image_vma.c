@@ -2,6 +2,7 @@
 #include "image/image.h"
 
 #include "support/core.h"
+#include "support/mkelf.h"
 #include "support/test.h"
 
 static size_t put_vma(char *out, size_t room, const struct vma *v)
@@ -271,7 +272,63 @@ static void test_code_files(void **state)
 	core_close(&c);
 }
 
-TEST_MAIN(TEST(test_merge), TEST(test_overlapping_entries), TEST(test_merge_of_anything),
-	  TEST(test_special_mappings), TEST(test_no_vvar), TEST(test_stack_by_execfn_first),
-	  TEST(test_no_auxv), TEST(test_auxv_into_files), TEST(test_permissions_of_gcore),
-	  TEST(test_code_files))
+/* dlv names no file: the executable's own headers say what is mapped of it. */
+static struct mkcore *delve_core(void)
+{
+	static const struct mkelf program = {
+		.entry = 0x400100,
+		.bytes = 0x4000,
+		.phdrs = {{.p_type = PT_LOAD,
+			   .p_vaddr = 0x400000,
+			   .p_filesz = 0x1800,
+			   .p_memsz = 0x1800},
+			  {.p_type = PT_LOAD,
+			   .p_offset = 0x2010,
+			   .p_vaddr = 0x402010,
+			   .p_filesz = 0x800,
+			   .p_memsz = 0x2800}},
+	};
+	struct mkcore *mk = mkcore_new(MKCORE_DELVE);
+	u8 header[MK_PAGE];
+
+	mkelf_bytes(&program, 0, header, sizeof(header));
+	mkcore_load(mk, 0x500000, PF_R | PF_X, "##");
+	mkcore_poke(mk, 0x500000, header, sizeof(header));
+	mkcore_load(mk, 0x502000, PF_R | PF_W, "###");
+	mkcore_note(mk, "Delve Header", 0x444c5645, "x", 1);
+	mkcore_auxv(mk, AT_PHDR, 0x500000 + sizeof(Elf64_Ehdr));
+	mkcore_auxv(mk, AT_ENTRY, 0x500100);
+	return mk;
+}
+
+static void test_executable_of_delve(void **state)
+{
+	struct mkcore *mk = delve_core();
+	struct core c = core_open(mk);
+
+	(void)state;
+	assert_vmas(&c.im, "500000-502000 r-x file f0+0\n"
+			   "502000-503000 rw- file f0+2000\n"
+			   "503000-505000 rw- anon\n");
+	assert_string_equal(c.im.files.v[0].path, "[executable]");
+	assert_true(c.im.files.v[0].unnamed);
+	core_close(&c);
+
+	mk = delve_core();
+	mkcore_file(mk, 0x500000, 0x502000, 0, "/bin/app"); /* a name counts more */
+	c = core_open(mk);
+	assert_string_equal(c.im.files.v[0].path, "/bin/app");
+	assert_int_equal(c.im.files.n, 1);
+	core_close(&c);
+
+	mk = delve_core();
+	mkcore_poke_u64(mk, 0x500000, 0); /* no header */
+	c = core_open(mk);
+	assert_int_equal(c.im.files.n, 0);
+	core_close(&c);
+}
+
+TEST_MAIN(TEST(test_executable_of_delve), TEST(test_merge), TEST(test_overlapping_entries),
+	  TEST(test_merge_of_anything), TEST(test_special_mappings), TEST(test_no_vvar),
+	  TEST(test_stack_by_execfn_first), TEST(test_no_auxv), TEST(test_auxv_into_files),
+	  TEST(test_permissions_of_gcore), TEST(test_code_files))
