@@ -56,7 +56,7 @@ endif
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all test unit golden golden-update live torture failpoints fuzz fuzz-replay layouts layouts-check lint format install deb clean help
+.PHONY: all test unit golden golden-update live servers torture failpoints fuzz fuzz-replay layouts layouts-check lint format install deb clean help
 
 all: $(BUILD)/spanscope
 
@@ -135,8 +135,14 @@ live: $(BUILD)/spanscope $(BUILD)/tests/exitwatch ## live Go programs, every rel
 	$(Q)status=0; for test in "live $(LIVE_ARGS)" "verdicts $(VERDICTS_ARGS)" "kinds $(KINDS_ARGS)"; do \
 		set -- $$test; name=$$1; shift; \
 		scripts/with-core-pattern tests/live/$$name.py --spanscope $(BUILD)/spanscope \
-			--exitwatch $(BUILD)/tests/exitwatch "$$@" || status=1; \
+			--exitwatch $(BUILD)/tests/exitwatch --results $(BUILD)/results/$$name.jsonl \
+			"$$@" || status=1; \
 	done; exit $$status
+
+servers: $(BUILD)/spanscope $(BUILD)/tests/exitwatch ## Debian's servers and npm's esbuild, fetched once
+	$(Q)scripts/fetch-servers
+	$(Q)scripts/with-core-pattern tests/live/servers.py --spanscope $(BUILD)/spanscope \
+		--exitwatch $(BUILD)/tests/exitwatch --results $(BUILD)/results/servers.jsonl $(SERVERS_ARGS)
 
 torture: $(BUILD)/torture ## damage the shipped cores 100,000 times (best with MODE=asan)
 	$(Q)scripts/unpack-testdata build/testdata

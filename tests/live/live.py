@@ -37,8 +37,10 @@ import time
 sys.dont_write_bytecode = True
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 
+import arguments
 import checks
 import residency
+import results
 import truth
 import twins
 from programs import ENVIRONMENT, PROGRAMS
@@ -393,12 +395,17 @@ def check_spanscope(tool, target, dump, known):
     if dump == "gcore" and program.pair:
         yield from guarded(lambda: check_another(tool))
     if dump == "kernel":
-        record = tool.core.with_name("process")
-        yield from guarded(lambda: residency.check(record, tool.core, tool.json("vmas")))
-        yield from guarded(lambda: residency.check_spans(
-            record, tool.json("spans"), tool.run_json("spans", "--map"), tool.classes()))
-        yield from guarded(lambda: residency.check_sum(
-            record, tool.run_json("overview", "--smaps", str(record / "smaps"))))
+        yield from check_pages(tool)
+
+
+def check_pages(tool):
+    """What is resident is what the kernel said right after it had written the core."""
+    record = tool.core.with_name("process")
+    yield from guarded(lambda: residency.check(record, tool.core, tool.json("vmas")))
+    yield from guarded(lambda: residency.check_spans(
+        record, tool.json("spans"), tool.run_json("spans", "--map"), tool.classes()))
+    yield from guarded(lambda: residency.check_sum(
+        record, tool.run_json("overview", "--smaps", str(record / "smaps"))))
 
 
 def check_refused(tool, reason):
@@ -534,63 +541,63 @@ def select_tests(options):
             for dump in options.dumps if dump in Target(release, mode, name).dumps]
 
 
+def go_version(target):
+    """The release with its patch level."""
+    return (toolchain(target.release) / "VERSION").read_text().split()[0].removeprefix("go")
+
+
+def proofs(target, dump):
+    """What is compared in a test that ends well: see results.py."""
+    program = target.program
+    if program.refused:
+        return {}
+    with_dwarf = ["memstats"] if program.frozen else []
+    with_dwarf += ["pages"] if dump == "kernel" else []
+    without = {"stripped": ["same"], "none": ["same"]} if program.twins else {}
+    return {"dwarf": [*with_dwarf, "invariants"], **without}
+
+
 def needs_kernel(test):
     target, dump = test
     return dump == "kernel" or (dump == "gcore" and target.program.pair)
 
 
-def run_tests(tests, options, test=run_test):
+def run_tests(tests, options, test=run_test, proofs=proofs):
     """Runs the tests, several at a time, and prints their lines in order. Each is a call of test,
-    which yields the problems."""
+    which yields the problems; proofs says what has been shown if there are none."""
     counts = dict.fromkeys(("passed", "failed", "skipped"), 0)
     if any(map(needs_kernel, tests)) and (reason := kernel_obstacle()):
         hindered = [each for each in tests if needs_kernel(each)]
         tests = [each for each in tests if not needs_kernel(each)]
         counts["skipped"] = len(hindered)
         print(f"skip kernel ({len(hindered)} tests): {reason}")
+    record = results.Results(options.results)
     pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
     try:
-        for future in [pool.submit(test_line, *each, options, test) for each in tests]:
+        futures = [pool.submit(test_line, *each, options, test) for each in tests]
+        for (target, dump), future in zip(tests, futures):
             result, line = future.result()
             counts[result] += 1
             print(line, flush=True)
+            if result != "skipped" and not options.truth_only:
+                record.add(go_version(target), "amd64", target.name, dump, proofs(target, dump),
+                           result == "passed")
     finally:
         pool.shutdown(cancel_futures=True)
     return counts
 
 
-def names(choices):
-    """An argument type: names with commas between, each of the choices."""
-    def parse(text):
-        chosen = text.split(",")
-        for name in chosen:
-            if name not in choices:
-                raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(choices)}")
-        return chosen
-    return parse
-
-
 def parse_arguments(description, programs, releases):
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
-    parser.add_argument("--spanscope", metavar="PATH", help="the program to be tested")
-    parser.add_argument("--exitwatch", metavar="PATH",
-                        help="the program that records what was resident")
+    arguments.add_common(parser)
     parser.add_argument("--truth-only", action="store_true",
                         help="build, dump and decode the truth, without spanscope")
     for option, choices in [("--releases", releases), ("--programs", list(programs)),
                             ("--dumps", DUMPS), ("--modes", list(MODES))]:
-        parser.add_argument(option, metavar="A,B", type=names(choices), default=choices,
-                            help=f"some of {','.join(choices)}")
-    parser.add_argument("--keep", metavar="DIR", help="keep cores, truth and results here")
-    parser.add_argument("-j", dest="jobs", type=int, default=os.cpu_count(),
-                        help="tests at a time (default: one a CPU)")
+        arguments.add_choice(parser, option, choices)
     options = parser.parse_args()
-    for name in ("spanscope", "exitwatch"):
-        path = getattr(options, name)
-        if not options.truth_only and not (path and os.access(path, os.X_OK)):
-            parser.error(f"--{name} must name the program")
-        if path:
-            setattr(options, name, str(pathlib.Path(path).resolve()))
+    arguments.check_common(parser, options,
+                           () if options.truth_only else ("spanscope", "exitwatch"))
     return options
 
 
@@ -602,16 +609,9 @@ def prepare(description, programs, releases):
     return options
 
 
-def conclude(name, counts):
-    """Prints the line that counts the tests; returns the exit status."""
-    print(f"{name}: " + ", ".join(f"{count} {result}" for result, count in counts.items()))
-    failed = counts["failed"] or (os.environ.get("CI") and counts["skipped"])
-    return 1 if failed else 0
-
-
 def main():
     options = prepare(__doc__, PROGRAMS, RELEASES)
-    return conclude("live", run_tests(select_tests(options), options))
+    return arguments.conclude("live", run_tests(select_tests(options), options))
 
 
 if __name__ == "__main__":

@@ -24,13 +24,15 @@ NUMBER = re.compile(r"(\w+): +(\d+) kB")
 @dataclasses.dataclass
 class Mapping:
     """A mapping of smaps. Its kind is "anon" or "file" when it is private and of one of these,
-    else None: shared memory and what the kernel itself maps are not compared."""
+    else None: shared memory, what the kernel itself maps, and what the process has kept out of its
+    dumps (MADV_DONTDUMP; the runtime's random numbers from the vDSO lie so) are not compared."""
     lo: int
     hi: int
     kind: str
     offset: int
     name: str
     bytes: dict
+    not_dumped: int = 0  # bytes of anonymous memory, all of which a core cannot tell
     like_file: int = 0  # bytes of own pages that are equal to the file
 
     @property
@@ -60,6 +62,8 @@ def read_smaps(path):
                                     int(offset, 16), name, {}))
         elif match := NUMBER.fullmatch(line):
             mappings[-1].bytes[match[1]] = int(match[2]) * 1024
+        elif line.startswith("VmFlags:") and "dd" in line.split() and mappings[-1].kind == "anon":
+            mappings[-1].kind, mappings[-1].not_dumped = None, mappings[-1].resident
     return mappings
 
 
@@ -244,10 +248,11 @@ def check(folder, path, document):
         yield from check_group(group, rows)
         if group and group[0].kind == "anon":
             anonymous += sum(row[2] for row in rows)
-    in_files = sum(mapping.resident for mapping in mappings if mapping.kind == "file")
-    if anonymous != rollup.resident - in_files:
+    elsewhere = sum(mapping.resident for mapping in mappings if mapping.kind == "file")
+    elsewhere += sum(mapping.not_dumped for mapping in mappings)
+    if anonymous != rollup.resident - elsewhere:
         yield (f"vmas: private anonymous memory: resident {anonymous},"
-               f" smaps_rollup {rollup.resident - in_files}")
+               f" smaps_rollup {rollup.resident - elsewhere}")
 
 
 def check_sum(folder, overview):

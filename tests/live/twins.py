@@ -60,27 +60,33 @@ def missing():
 
 
 def check(tool, executable, frozen, headerless=False):
-    """Yields what differs. Without any executable nobody can name a thread that stood inside the
-    allocator, which a process that was not at rest may have had. headerless: the core lacks the
+    """Yields what differs between the core with DWARF and without. headerless: the core lacks the
     executable's header."""
     twin = strip(executable, tool.core.parent)
+    yield from check_other(tool, "twin", (twin,), frozen)
+    yield from check_other(tool, "no-exe", ("--no-exe",), frozen, headerless)
+    twin.unlink()
+
+
+def check_other(tool, label, arguments, frozen, headerless=False):
+    """Yields what differs where spanscope gets these arguments. Without any executable nobody can
+    name a thread that stood inside the allocator, which a process that was not at rest may have
+    had."""
+    loose = label == "no-exe" and not frozen
     for command in COMMANDS:
         known = tool.json(command)
-        for label, arguments in (("twin", (twin,)), ("no-exe", ("--no-exe",))):
-            loose = label == "no-exe" and not frozen
-            document = tool.run_json(command, after=arguments, statuses=(0, 1) if loose else (0,))
-            if loose:
-                known, document = map(without_threads, (known, document))
-            if tool.json("overview")["go"]["version"].startswith(GOGC_DERIVED) and not frozen:
-                known, document = map(without_gogc, (known, document))
-            if headerless and label == "no-exe":
-                known, document = map(without_parts, (known, document))
-            differences = list(compare(cut(known), cut(document), command))
-            for difference in differences[:MAX_DIFFERENCES]:
-                yield f"{label}: {difference}"
-            if not any(entry["code"] == "found-by-structure" for entry in document["diagnostics"]):
-                yield f"{label}: {command} had DWARF"
-    twin.unlink()
+        document = tool.run_json(command, after=arguments, statuses=(0, 1) if loose else (0,))
+        if loose:
+            known, document = map(without_threads, (known, document))
+        if tool.json("overview")["go"]["version"].startswith(GOGC_DERIVED) and not frozen:
+            known, document = map(without_gogc, (known, document))
+        if headerless:
+            known, document = map(without_parts, (known, document))
+        differences = list(compare(cut(known), cut(document), command))
+        for difference in differences[:MAX_DIFFERENCES]:
+            yield f"{label}: {difference}"
+        if not any(entry["code"] == "found-by-structure" for entry in document["diagnostics"]):
+            yield f"{label}: {command} had DWARF"
 
 
 def cut(document):
@@ -132,4 +138,4 @@ def compare(a, b, path):
             for i, pair in enumerate(zip(a, b)):
                 yield from compare(*pair, f"{path}[{i}]")
     elif a != b:
-        yield f"{path}: {a} with DWARF, {b} without"
+        yield f"{path}: {a}, here {b}"

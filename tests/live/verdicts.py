@@ -18,6 +18,7 @@ import sys
 
 sys.dont_write_bytecode = True
 
+import arguments
 import heap_profile
 import live
 from programs import Program
@@ -227,9 +228,14 @@ def select(options):
                         yield Planted(release, "static", name, scale), dump
 
 
+def proofs(target, dump):
+    return {"dwarf": ["profile" if target.name in PROFILED else "verdict"]}
+
+
 def main():
     options = live.prepare(__doc__, [*FAULTS, *PROFILED], RELEASES)
-    return live.conclude("verdicts", live.run_tests(list(select(options)), options, run_test))
+    return arguments.conclude("verdicts", live.run_tests(
+        list(select(options)), options, run_test, proofs))
 
 
 if __name__ == "__main__":
