@@ -185,6 +185,7 @@ struct err *find_module(struct finder *f)
 	add_range(f, RT_MODULE_DATA, RT_MODULE_EDATA);
 	f->first_bss = f->range_count;
 	add_range(f, RT_MODULE_BSS, RT_MODULE_EBSS);
+	f->first_noptrbss = f->range_count;
 	add_range(f, RT_MODULE_NOPTRBSS, RT_MODULE_ENOPTRBSS);
 	return NULL;
 }

@@ -23,7 +23,8 @@ struct finder {
 	struct rt *rt;
 	struct range ranges[FIND_MAX_RANGES]; /* of the module's variables, disjoint */
 	size_t range_count;
-	size_t first_bss; /* of the ranges: from here on variables began as zero */
+	size_t first_bss;      /* of the ranges: from here on variables began as zero */
+	size_t first_noptrbss; /* from here on they have no pointers either */
 
 	/* Words of zero-initialised variables by what they may be: the first of a slice; a pointer
 	 * to an M; the stack of gcrash; a pointer to memory that is not of the heap. */

@@ -6,6 +6,9 @@
 #define MAX_LARGE_SETTINGS 6       /* settings that are more than a switch */
 #define MAX_DEFAULTS_CHANGED 1     /* by GODEBUG, of those that are known */
 #define MAX_NS ((u64)1 << 56)      /* two years */
+/* A cycle of the GC, unless that is off or the process stood still: forcegcperiod of
+ * runtime/proc.go, and what it may be late by on all Ps together. */
+#define CYCLE_NS (5 * 120 * (u64)1000000000)
 
 #define RETAINED_PERCENT 95 /* runtime/mgcscavenge.go: 100 - reduceExtraPercent */
 
@@ -62,7 +65,7 @@ static u64 debug_value(const struct finder *f, va_t debug)
 static struct err *find_debug(struct finder *f)
 {
 	struct find_answer a = {.name = "debug"};
-	struct find_words it = {.f = f, .range = f->first_bss};
+	struct find_words it = {.f = f, .range = f->first_noptrbss};
 	u64 offset = (u64)f->rt->slots[RT_DEBUG_INVALIDPTR].offset, half = offset / 4 % 2;
 
 	while (find_next_words(&it))
@@ -112,20 +115,25 @@ static bool goals_fit(const struct finder *f, const struct pacing *p, u64 percen
 	       (limit_goal == UINT64_MAX || limit_goal == kept);
 }
 
-static bool is_scavenge(const struct finder *f, va_t scavenge, const struct pacing *pacing)
+/* 0 when it is not scavenge; more when its times, which are of the last cycle, are no longer than
+ * that takes (of two that fit, one was settings of the program with a time of an hour). */
+static u64 rank_scavenge(const struct finder *f, va_t scavenge, const struct pacing *pacing)
 {
 	static const enum rt_field times[] = {RT_SCAVENGE_ASSIST, RT_SCAVENGE_BACKGROUND};
-	u64 percent_goal, limit_goal, ns;
+	u64 percent_goal, limit_goal, ns, rank = 1;
 
 	if (!find_field(f, scavenge, RT_SCAVENGE_PERCENT_GOAL, &percent_goal) ||
 	    !find_field(f, scavenge, RT_SCAVENGE_LIMIT_GOAL, &limit_goal) ||
 	    !goals_fit(f, pacing, percent_goal, limit_goal))
-		return false;
-	for (size_t i = 0; i < COUNT_OF(times); i++)
-		if (rt_has(f->rt, times[i]) &&
-		    (!find_field(f, scavenge, times[i], &ns) || ns >= MAX_NS))
-			return false;
-	return true;
+		return 0;
+	for (size_t i = 0; i < COUNT_OF(times); i++) {
+		if (!rt_has(f->rt, times[i]))
+			continue;
+		if (!find_field(f, scavenge, times[i], &ns) || ns >= MAX_NS)
+			return 0;
+		rank += ns < CYCLE_NS;
+	}
+	return rank;
 }
 
 static bool same_goals(const struct finder *f, va_t a, va_t b)
@@ -142,7 +150,7 @@ static bool same_goals(const struct finder *f, va_t a, va_t b)
 static struct err *find_scavenge(struct finder *f)
 {
 	struct find_answer a = {.name = "scavenge"};
-	struct find_words it = {.f = f, .range = f->first_bss};
+	struct find_words it = {.f = f, .range = f->first_noptrbss};
 	u64 distance = (u64)f->rt->slots[RT_SCAVENGE_LIMIT_GOAL].offset;
 	struct pacing pacing;
 
@@ -153,10 +161,13 @@ static struct err *find_scavenge(struct finder *f)
 	while (find_next_words(&it))
 		for (size_t i = 0; i < it.n; i++) {
 			va_t base = it.va + 8 * i - distance;
+			u64 rank;
 
-			if (find_word(&it, i) >= pacing.limit / 2 && !find_is_part(f, base) &&
-			    is_scavenge(f, base, &pacing) && (!a.va || !same_goals(f, a.va, base)))
-				find_take(&a, base, 0);
+			if (find_word(&it, i) < pacing.limit / 2 || find_is_part(f, base))
+				continue;
+			rank = rank_scavenge(f, base, &pacing);
+			if (rank && (rank != a.rank || !same_goals(f, a.va, base)))
+				find_take(&a, base, rank);
 		}
 	return find_settle(f, RT_G_SCAVENGE, &a, false);
 }

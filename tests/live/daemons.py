@@ -288,6 +288,76 @@ class Dockerd(Daemon):
         client.ask("/info")
 
 
+class Caddy(Daemon):
+    ready = "/"
+
+    def command(self):
+        admin, self.address = self.port, next(PORTS)
+        for i in range(200):
+            (self.folder / "www" / f"folder{i}").mkdir(parents=True)
+        (self.folder / "www/page").write_text("text of a page\n" * 20000)
+        (self.folder / "Caddyfile").write_text(
+            f"{{\nadmin 127.0.0.1:{admin}\nauto_https off\nmetrics\n}}\n"
+            f"http://127.0.0.1:{self.address} {{\nroot * www\nencode gzip\n"
+            "file_server browse\n}\n")
+        return [self.root / "usr/bin/caddy", "run", "--config=Caddyfile", "--adapter=caddyfile"]
+
+    def work(self, client, i):
+        client.headers["Accept-Encoding"] = "gzip"
+        client.ask("/?sort=size")
+        client.ask("/page")
+
+
+class Rclone(Daemon):
+    ready = "/metrics"
+
+    def command(self):
+        for i in range(2000):
+            (self.folder / f"files/{i % 50}").mkdir(parents=True, exist_ok=True)
+            (self.folder / f"files/{i % 50}/{i}").touch()
+        return [self.root / "usr/bin/rclone", "rcd", "--rc-no-auth", "--rc-enable-metrics", "-v",
+                f"--rc-addr=127.0.0.1:{self.address}"]
+
+    def work(self, client, i):
+        client.headers["Content-Type"] = "application/json"
+        client.ask("/operations/list", json.dumps({
+            "fs": str(self.folder / "files"), "remote": "", "opt": {"recurse": True}}))
+
+
+class Present(Daemon):
+    """Shows slides."""
+    ready = "/"
+    metrics = None
+
+    def command(self):
+        (self.folder / "all.slide").write_text(
+            "Title\n\n" + "".join(f"* Slide {i}\n\nText with *words*\n\n" for i in range(500)))
+        base = self.root / "usr/share/golang-golang-x-tools/present"
+        return [self.root / "usr/bin/present", f"-http=127.0.0.1:{self.address}",
+                f"-base={base}", "-play=false"]
+
+    def work(self, client, i):
+        client.ask("/all.slide")
+
+
+class Gojq(Daemon):
+    """Reads documents and keeps them. It answers nobody."""
+    metrics = None
+    documents = 20000
+
+    def command(self):
+        return [self.root / "usr/bin/gojq", "-c", "foreach inputs as $x ([]; . + [$x]; length)"]
+
+    def life(self, process):
+        document = json.dumps({"name": "value", "list": list(range(50)), "of": {"more": None}})
+        for moment in (self.moment_at_work, "quiet"):
+            process.child.stdin.write(f"{document}\n".encode() * self.documents)
+            process.child.stdin.flush()
+            if moment == "quiet":
+                time.sleep(1)
+            yield moment
+
+
 class Esbuild(Daemon):
     """Bundles modules again whenever one has changed."""
     moment_at_work = "building1"
@@ -357,10 +427,24 @@ def of_npm(package, version):
     return {f"esbuild-{version}": Source(Esbuild, (f"{package}@{version}",), npm=True)}
 
 
+# What has no suite of all, or a Go that no other has.
+OTHERS = {
+    "gojq-trixie": of_suite(Gojq, "trixie", "gojq"),  # go1.21.3
+    "rclone-trixie": of_suite(Rclone, "trixie", "rclone"),  # go1.23.2
+    "caddy-backports": of_suite(Caddy, "trixie-backports", "caddy"),  # go1.26.3
+    "present-backports": of_suite(Present, "trixie-backports",  # go1.27.4
+                                  "golang-golang-x-tools"),
+}
+
 SOURCES = {
     **sources("bookworm", OldSyncthing),
     **sources("trixie"),
+    **OTHERS,
     **of_npm("esbuild-linux-64", "0.14.54"),  # go1.19
     **of_npm("@esbuild/linux-x64", "0.17.12"),  # go1.20.2
     **of_npm("@esbuild/linux-x64", "0.18.20"),  # go1.20.7
+    **of_npm("@esbuild/linux-x64", "0.23.1"),  # go1.22.5
+    **of_npm("@esbuild/linux-x64", "0.24.2"),  # go1.23.1
+    **of_npm("@esbuild/linux-x64", "0.25.12"),  # go1.23.12
+    **of_npm("@esbuild/linux-x64", "0.27.2"),  # go1.25.5
 }

@@ -252,6 +252,72 @@ static void test_bucket_in_no_table(void **state)
 	}
 }
 
+/* The first of n words of the module's variables that are all zero. */
+static va_t zero_words(const struct shipped *s, enum rt_field begin, enum rt_field end, u64 n)
+{
+	const struct rt *rt = &s->base.gort.rt;
+	u64 lo, hi, zeros = 0;
+
+	assert_ok(rt_u(rt, rt->globals[RT_G_FIRSTMODULEDATA], begin, &lo));
+	assert_ok(rt_u(rt, rt->globals[RT_G_FIRSTMODULEDATA], end, &hi));
+	for (va_t va = align_up(lo, 8); va < hi; va += 8) {
+		zeros = shipped_read(s, va) ? 0 : zeros + 1;
+		if (zeros == n)
+			return va - 8 * (n - 1);
+	}
+	fail_msg("no %llu words of zeros", (unsigned long long)n);
+	return 0;
+}
+
+static u64 percent_goal(const struct shipped *s, va_t scavenge)
+{
+	return shipped_read(s, rt_addr(&s->base.gort.rt, scavenge, RT_SCAVENGE_PERCENT_GOAL));
+}
+
+/* A program's own settings: some bytes, no limit, no time, an hour. With pointers beside them they
+ * need no hour to be told from scavenge; 1.19's has no times. */
+static void test_not_scavenge(void **state)
+{
+	static const struct {
+		enum rt_field begin, end;
+		u64 words[4];
+	} settings[] = {
+		{RT_MODULE_NOPTRBSS,
+		 RT_MODULE_ENOPTRBSS,
+		 {4096, UINT64_MAX, 0, 3600 * (u64)1000000000}},
+		{RT_MODULE_BSS, RT_MODULE_EBSS, {4096, UINT64_MAX, 0, 0}},
+	};
+	static struct shipped s;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cores) * COUNT_OF(settings); i++) {
+		const u64 *words = settings[i / COUNT_OF(cores)].words;
+		struct memfile_change changes[COUNT_OF(settings->words)];
+		struct diags d = {0};
+		struct rt rt;
+		va_t at;
+
+		open_core(&s, cores[i % COUNT_OF(cores)]);
+		if (words[3] && !rt_has(&s.base.gort.rt, RT_SCAVENGE_ASSIST)) {
+			shipped_close(&s);
+			continue;
+		}
+		at = zero_words(&s, settings[i / COUNT_OF(cores)].begin,
+				settings[i / COUNT_OF(cores)].end, COUNT_OF(changes));
+		for (size_t j = 0; j < COUNT_OF(changes); j++)
+			changes[j] = shipped_poke(&s, at + 8 * j, words[j]);
+		rt = unplaced(&s, &d);
+		assert_ok(find_globals(&rt));
+		assert_int_equal(d.entries[DIAG_STRUCTURE].count, 0);
+		assert_int_equal(percent_goal(&s, rt.globals[RT_G_SCAVENGE]),
+				 percent_goal(&s, s.base.gort.rt.globals[RT_G_SCAVENGE]));
+		for (size_t j = COUNT_OF(changes); j-- > 0;)
+			memfile_undo(&s.file, &changes[j]);
+		diags_fini(&d);
+		shipped_close(&s);
+	}
+}
+
 /* Whatever a word holds, the search ends. */
 static void test_damage(void **state)
 {
@@ -282,4 +348,4 @@ static void test_damage(void **state)
 }
 
 TEST_MAIN(TEST(test_found), TEST(test_tagged_pointers), TEST(test_settings), TEST(test_refused),
-	  TEST(test_bucket_in_no_table), TEST(test_damage))
+	  TEST(test_bucket_in_no_table), TEST(test_not_scavenge), TEST(test_damage))
