@@ -3,9 +3,9 @@
     go        the release with its patch level, as "1.24.4"
     arch      of Go, as "amd64"
     program   what it is a core of
-    dump      "kernel" or "gcore"
-    proofs    for each kind of executable that the core was read with (EXECUTABLES) the names of
-              what was compared (PROOFS)
+    dump      who wrote the core (DUMPS)
+    proofs    for each kind of executable that the core was read with ("dwarf", "stripped", "none")
+              the names of what was compared (PROOFS)
     passed    whether all of it held
 """
 
@@ -26,8 +26,8 @@ PROOFS = {
     "profile": ("H", "the sum begins with the total of the process's own heap profile"),
 }
 
-DUMPS = ("kernel", "gcore")
-EXECUTABLES = ("dwarf", "stripped", "none")
+# Who wrote the core.
+DUMPS = {"kernel": "kernel", "gcore": "gcore", "qemu": "qemu-user"}
 
 
 class Results:
