@@ -38,7 +38,7 @@ import live
 import metrics
 import results
 import twins
-from live import CACHE, DUMPS, Failure
+from live import CACHE, Failure
 
 # Set in the process that runs in namespaces of its own.
 INSIDE = "SPANSCOPE_SERVERS_INSIDE"
@@ -156,6 +156,7 @@ def check_core(tool, dump):
     """Yields what is wrong in what spanscope says of one core."""
     guarded = live.guarded
     yield from guarded(lambda: live.check_overview(tool))
+    yield from guarded(lambda: check_executable(tool))
     yield from guarded(lambda: checks.ledger(tool.json("ledger"), dump))
     yield from guarded(lambda: checks.memstats(
         tool.json("memstats"), tool.json("verify"), {}, False))
@@ -165,6 +166,12 @@ def check_core(tool, dump):
     yield from guarded(lambda: twins.check_other(tool, "no-exe", ("--no-exe",), loose=True))
     if dump == "kernel":
         yield from live.check_pages(tool)
+
+
+def check_executable(tool):
+    """It was found where it is, and told by its build id."""
+    if not tool.json("overview")["exe"]["match"].endswith("-build-id"):
+        yield f"overview: executable {tool.json('overview')['exe']}"
 
 
 def check_metrics(tool, daemon, last):
@@ -242,7 +249,8 @@ def run(options):
         counts["skipped"] += len(options.programs)
         print(f"skip kernel ({len(options.programs)} tests): {reason}")
     record = results.Results(options.results)
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+    pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
+    try:
         tests = [pool.submit(test, name, dump, options)
                  for name in options.programs for dump in dumps]
         for future in tests:
@@ -251,6 +259,8 @@ def run(options):
                 print(line, flush=True)
                 if row:
                     record.add(*row)
+    finally:
+        pool.shutdown(cancel_futures=True)
     return counts
 
 
@@ -266,7 +276,7 @@ def main():
     parser.add_argument("--sources", action="store_true", help="print what is to be fetched")
     arguments.add_common(parser)
     arguments.add_choice(parser, "--programs", list(daemons.SOURCES))
-    arguments.add_choice(parser, "--dumps", DUMPS)
+    arguments.add_choice(parser, "--dumps", list(TAKE))
     options = parser.parse_args()
     if options.sources:
         print_sources()
