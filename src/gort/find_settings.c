@@ -8,7 +8,7 @@
 #define MAX_NS ((u64)1 << 56)      /* two years */
 /* A cycle of the GC, unless that is off or the process stood still: forcegcperiod of
  * runtime/proc.go, and what it may be late by on all Ps together. */
-#define CYCLE_NS (5 * 120 * (u64)1000000000)
+#define CYCLE_NS ((u64)5 * 120 * 1000000000)
 
 #define RETAINED_PERCENT 95 /* runtime/mgcscavenge.go: 100 - reduceExtraPercent */
 

@@ -56,6 +56,7 @@ class Client:
             http.client.HTTPConnection("127.0.0.1", address, timeout=REQUEST_SECONDS)
 
     def ask(self, path, body=None, method=None):
+        reused = self.connection.sock is not None
         try:
             self.connection.request(method or ("POST" if body else "GET"), path, body,
                                     self.headers)
@@ -63,6 +64,8 @@ class Client:
             text = reply.read().decode(errors="replace")
         except (OSError, http.client.HTTPException) as error:
             self.connection.close()
+            if reused and isinstance(error, ConnectionError):  # the other end was tired of it
+                return self.ask(path, body, method)
             raise Refused(f"{path}: {error}") from None
         if reply.status >= 400:
             raise Refused(f"{path}: status {reply.status}: {text[:100]}")
@@ -437,14 +440,17 @@ OTHERS = {
 }
 
 SOURCES = {
+    **sources("bullseye", OldSyncthing),
     **sources("bookworm", OldSyncthing),
     **sources("trixie"),
     **OTHERS,
+    **of_npm("esbuild-linux-64", "0.9.0"),  # go1.16
+    **of_npm("esbuild-linux-64", "0.12.29"),  # go1.17.1
+    **of_npm("esbuild-linux-64", "0.14.30"),  # go1.18
     **of_npm("esbuild-linux-64", "0.14.54"),  # go1.19
     **of_npm("@esbuild/linux-x64", "0.17.12"),  # go1.20.2
     **of_npm("@esbuild/linux-x64", "0.18.20"),  # go1.20.7
     **of_npm("@esbuild/linux-x64", "0.23.1"),  # go1.22.5
     **of_npm("@esbuild/linux-x64", "0.24.2"),  # go1.23.1
     **of_npm("@esbuild/linux-x64", "0.25.12"),  # go1.23.12
-    **of_npm("@esbuild/linux-x64", "0.27.2"),  # go1.25.5
 }
