@@ -163,7 +163,7 @@ def check_core(tool, dump):
     yield from guarded(lambda: checks.ledger_twins(
         tool.classes(), tool.json("memstats")["memstats"]))
     yield from guarded(lambda: checks.verify(tool.json("verify")))
-    yield from guarded(lambda: twins.check_other(tool, "no-exe", ("--no-exe",), loose=True))
+    yield from guarded(lambda: twins.check_other(tool, "no-exe", ("--no-exe",), False))
     if dump == "kernel":
         yield from live.check_pages(tool)
 
