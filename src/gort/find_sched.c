@@ -268,12 +268,19 @@ static bool is_sched(const struct finder *f, va_t sched)
 	       (!freem || is_m(f, freem));
 }
 
-/* A program seldom changes the limit of threads: where it did not, it is proof. */
+/* What is proof where it is there: lists that begin with an M or a P; the limit of threads, which a
+ * program seldom changes (dockerd does). */
 static u64 rank_sched(const struct finder *f, va_t sched)
 {
-	u64 limit;
+	u64 limit, pidle, midle, rank = 0;
 
-	return find_field(f, sched, RT_SCHED_MAXMCOUNT, &limit) && limit == DEFAULT_MAX_MS;
+	if (find_field(f, sched, RT_SCHED_PIDLE, &pidle) && pidle)
+		rank += 2;
+	if (image_u64(f->rt->im, rt_addr(f->rt, sched, RT_SCHED_MIDLE), &midle) && midle)
+		rank += 2;
+	if (find_field(f, sched, RT_SCHED_MAXMCOUNT, &limit) && limit == DEFAULT_MAX_MS)
+		rank++;
+	return rank;
 }
 
 static struct err *find_sched(struct finder *f)

@@ -440,9 +440,13 @@ OTHERS = {
 }
 
 SOURCES = {
+    **sources("bullseye", OldSyncthing),
     **sources("bookworm", OldSyncthing),
     **sources("trixie"),
     **OTHERS,
+    **of_npm("esbuild-linux-64", "0.9.0"),  # go1.16
+    **of_npm("esbuild-linux-64", "0.12.29"),  # go1.17.1
+    **of_npm("esbuild-linux-64", "0.14.30"),  # go1.18
     **of_npm("esbuild-linux-64", "0.14.54"),  # go1.19
     **of_npm("@esbuild/linux-x64", "0.17.12"),  # go1.20.2
     **of_npm("@esbuild/linux-x64", "0.18.20"),  # go1.20.7

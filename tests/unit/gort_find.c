@@ -318,6 +318,43 @@ static void test_not_scavenge(void **state)
 	}
 }
 
+/* A variable of the program with numbers like those of sched, where the program has changed the
+ * limit of threads (dockerd): the lists of idle Ms and Ps tell. */
+static void test_not_sched(void **state)
+{
+	static struct shipped s;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cores); i++) {
+		struct memfile_change changes[4];
+		struct diags d = {0};
+		struct rt rt;
+		va_t known, like;
+
+		open_core(&s, cores[i]);
+		rt = unplaced(&s, &d);
+		known = s.base.gort.rt.globals[RT_G_SCHED];
+		like = zero_words(&s, RT_MODULE_BSS, RT_MODULE_EBSS, 60);
+		changes[0] = shipped_poke(&s, rt_addr(&rt, like, RT_SCHED_MNEXT),
+					  shipped_read(&s, rt_addr(&rt, known, RT_SCHED_MNEXT)));
+		changes[1] = shipped_poke(&s, rt_addr(&rt, like, RT_SCHED_GOIDGEN),
+					  shipped_read(&s, rt_addr(&rt, known, RT_SCHED_GOIDGEN)));
+		for (size_t j = 2; j < COUNT_OF(changes); j++) {
+			va_t at = rt_addr(&rt, j == 2 ? like : known, RT_SCHED_MAXMCOUNT);
+			u64 word = shipped_read(&s, align_down(at, 8));
+
+			memcpy((u8 *)&word + at % 8, &(u32){j == 2 ? 20000 : 9000}, 4);
+			changes[j] = shipped_poke(&s, align_down(at, 8), word);
+		}
+		assert_ok(find_globals(&rt));
+		assert_int_equal(rt.globals[RT_G_SCHED], known);
+		for (size_t j = COUNT_OF(changes); j-- > 0;)
+			memfile_undo(&s.file, &changes[j]);
+		diags_fini(&d);
+		shipped_close(&s);
+	}
+}
+
 /* Whatever a word holds, the search ends. */
 static void test_damage(void **state)
 {
@@ -348,4 +385,5 @@ static void test_damage(void **state)
 }
 
 TEST_MAIN(TEST(test_found), TEST(test_tagged_pointers), TEST(test_settings), TEST(test_refused),
-	  TEST(test_bucket_in_no_table), TEST(test_not_scavenge), TEST(test_damage))
+	  TEST(test_bucket_in_no_table), TEST(test_not_scavenge), TEST(test_not_sched),
+	  TEST(test_damage))
