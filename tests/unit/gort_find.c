@@ -342,8 +342,9 @@ static void test_not_sched(void **state)
 		for (size_t j = 2; j < COUNT_OF(changes); j++) {
 			va_t at = rt_addr(&rt, j == 2 ? like : known, RT_SCHED_MAXMCOUNT);
 			u64 word = shipped_read(&s, align_down(at, 8));
+			u32 limit = j == 2 ? 20000 : 9000;
 
-			memcpy((u8 *)&word + at % 8, &(u32){j == 2 ? 20000 : 9000}, 4);
+			memcpy((u8 *)&word + at % 8, &limit, sizeof(limit));
 			changes[j] = shipped_poke(&s, align_down(at, 8), word);
 		}
 		assert_ok(find_globals(&rt));
