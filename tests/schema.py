@@ -14,7 +14,8 @@ import jsonschema
 SCHEMAS = pathlib.Path(__file__).resolve().parents[1] / "src" / "schema"
 COMMANDS = [["overview"], ["overview", "--rss", "1G"], ["ledger"], ["ledger", "--by", "vma"],
             ["vmas"], ["memstats"], ["sizeclasses"], ["spans"], ["spans", "--map"], ["gc"],
-            ["verify"], ["pack", "--force", "-o", "build/schema.tar.zst"]]
+            ["verify"], ["goroutines"], ["goroutines", "--all", "--labels", "--threads"],
+            ["pack", "--force", "-o", "build/schema.tar.zst"]]
 
 
 def check(spanscope, command, core, more):

@@ -4,7 +4,8 @@ import re
 import subprocess
 
 # Options that make another table of a command.
-MORE = {"ledger": [["--by", "vma"]], "spans": [["--map"]]}
+MORE = {"ledger": [["--by", "vma"]], "spans": [["--map"]],
+        "goroutines": [["--all", "--system"], ["--threads"]]}
 
 
 def every(spanscope):

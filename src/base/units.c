@@ -64,3 +64,42 @@ struct err *units_parse_bytes(const char *text, u64 *ret)
 	*ret = (u64)value;
 	return NULL;
 }
+
+static const struct {
+	const char *suffix, *name;
+	double ns;
+} durations[] = {
+	{"d", "days", 86400e9}, {"h", "h", 3600e9}, {"m", "min", 60e9},
+	{"s", "s", 1e9},        {"ms", "ms", 1e6},
+};
+
+const char *units_duration(u64 ns, char buf[static UNITS_BUF])
+{
+	size_t i = 0;
+	double value;
+
+	/* Two of a unit at least, so that what is shown is no rougher than a fifth. */
+	while (i < COUNT_OF(durations) - 1 && (double)ns < 2 * durations[i].ns)
+		i++;
+	value = (double)ns / durations[i].ns;
+	snprintf(buf, UNITS_BUF, "%.*f %s", value < 9.95 && i < 3 ? 1 : 0, value,
+		 durations[i].name);
+	return buf;
+}
+
+struct err *units_parse_duration(const char *text, u64 *ret)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (isdigit((unsigned char)*text) && end == text + strspn(text, "0123456789."))
+		for (size_t i = 0; i < COUNT_OF(durations); i++) {
+			if (strcmp(end, durations[i].suffix) != 0)
+				continue;
+			if (value * durations[i].ns > 9.0e18)
+				return err_new(ERR_USAGE, "'%s' is too long", text);
+			*ret = (u64)(value * durations[i].ns);
+			return NULL;
+		}
+	return err_new(ERR_USAGE, "'%s' is no duration; write it like 90s, 10m or 2h", text);
+}

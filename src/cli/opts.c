@@ -135,8 +135,9 @@ static struct err *set_report_option(struct report_options *r, enum option_id id
 		r->filter_occupancy = true;
 		r->occupancy = (unsigned)n;
 		return NULL;
-	case OPTION_STATE:
-		return set_span_state(r, arg);
+	case OPTION_STATE: /* what it means depends on the command */
+		r->state = arg;
+		return NULL;
 	case OPTION_ADDRESS:
 		return set_address(r, arg);
 	case OPTION_MAP:
@@ -147,6 +148,23 @@ static struct err *set_report_option(struct report_options *r, enum option_id id
 		return NULL;
 	case OPTION_FORCE:
 		r->force = true;
+		return NULL;
+	case OPTION_FUNCTION:
+		r->function = arg;
+		return NULL;
+	case OPTION_WAITED:
+		return err_wrap(units_parse_duration(arg, &r->waited_least), "--waited");
+	case OPTION_ALL:
+		r->all = true;
+		return NULL;
+	case OPTION_LABELS:
+		r->labels = true;
+		return NULL;
+	case OPTION_SYSTEM:
+		r->system = true;
+		return NULL;
+	case OPTION_THREADS:
+		r->threads = true;
 		return NULL;
 	default:
 		return err_new(ERR_BUG, "an option that nobody handles");
@@ -214,6 +232,12 @@ static struct err *set_option(struct opts *o, enum option_id id, const char *arg
 	case OPTION_MAP:
 	case OPTION_WITH_EXE:
 	case OPTION_FORCE:
+	case OPTION_FUNCTION:
+	case OPTION_WAITED:
+	case OPTION_ALL:
+	case OPTION_LABELS:
+	case OPTION_SYSTEM:
+	case OPTION_THREADS:
 	case OPTION_NONE:
 		break;
 	}
@@ -311,11 +335,22 @@ static struct err *parse_arguments(int argc, char **argv, struct opts *o)
 	return NULL;
 }
 
+/* Whether a list ("spans, goroutines") has the word. */
+static bool names_word(const char *list, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const char *p = list; (p = strstr(p, word)); p += n)
+		if ((p == list || p[-1] == ' ') && (p[n] == '\0' || p[n] == ','))
+			return true;
+	return false;
+}
+
 static bool option_fits(size_t i, const struct command *command)
 {
 	if (options[i].id == OPTION_SORT || options[i].id == OPTION_TOP)
 		return command->formats & FORMAT_CSV; /* it has a table */
-	return !options[i].command || !strcmp(options[i].command, command->name);
+	return !options[i].command || names_word(options[i].command, command->name);
 }
 
 /* Whether -o names what the command makes, and its result is about that. */
@@ -357,6 +392,8 @@ struct err *opts_parse(int argc, char **argv, struct opts *ret)
 			return err_new(ERR_USAGE, "--%s goes with %s", options[i].name,
 				       options[i].command ? options[i].command
 							  : "commands that have a table");
+	if (ret->report.state && !strcmp(ret->command->name, "spans"))
+		TRY(set_span_state(&ret->report, ret->report.state));
 	return NULL;
 }
 

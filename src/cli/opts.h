@@ -5,7 +5,8 @@
 #include "image/binary.h"
 #include "report/report.h"
 
-enum { NEED_CORE = 0, NEED_HEAP = 1, NEED_LEDGER = 3 /* the heap too */ };
+/* Each needs the ones before. */
+enum { NEED_CORE = 0, NEED_HEAP = 1, NEED_PAGES = 3, NEED_LEDGER = 7 };
 
 enum format { FORMAT_TEXT = 1, FORMAT_JSON = 2, FORMAT_CSV = 4 };
 

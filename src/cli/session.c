@@ -79,11 +79,11 @@ struct err *session_open(struct session *s, const struct opts *o)
 	if (!(o->command->needs & NEED_HEAP))
 		return NULL;
 	TRY(open_heap(s));
-	if ((o->command->needs & NEED_LEDGER) != NEED_LEDGER)
+	if ((o->command->needs & NEED_PAGES) != NEED_PAGES)
 		return NULL;
 	s->image.res.test_zero = o->test_zero;
 	TRY(build_residency(s));
-	return session_build_ledger(s);
+	return (o->command->needs & NEED_LEDGER) == NEED_LEDGER ? session_build_ledger(s) : NULL;
 }
 
 void session_close(struct session *s)

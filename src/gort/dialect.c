@@ -32,6 +32,20 @@ const char *dialect_supported_text(void)
 	return "1.15 to 1.27";
 }
 
+/* The last column whose release is not newer (runtime/runtime2.go waitReason). */
+static enum wait_numbers wait_numbers(const struct go_version *v)
+{
+	static const unsigned since[WAIT_COLUMNS] = {
+		[WAIT_1_15] = 0,  [WAIT_1_20] = 20, [WAIT_1_22] = 22, [WAIT_1_23] = 23,
+		[WAIT_1_24] = 24, [WAIT_1_25] = 25, [WAIT_1_26] = 26,
+	};
+	int column = WAIT_COLUMNS - 1;
+
+	while (column > 0 && v->minor < since[column])
+		column--;
+	return (enum wait_numbers)column;
+}
+
 struct dialect dialect_of(const struct go_version *v, const struct arch *arch)
 {
 	return (struct dialect){
@@ -53,5 +67,8 @@ struct dialect dialect_of(const struct go_version *v, const struct arch *arch)
 		.has_gomaxprocs_metric = v->minor >= 19,
 		.has_pacer_metrics = v->minor >= 21,
 		.metric_counts_system_goroutines = v->minor >= 26,
+		.wait_numbers = wait_numbers(v),
+		/* runtime/pprof/label.go labelMap. */
+		.labels_are_list = v->minor >= 24,
 	};
 }

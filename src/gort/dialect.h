@@ -24,6 +24,18 @@
 #define GO_INLINE_MARKS_MIN_SIZE 16
 #define GO_INLINE_MARKS_MAX_SIZE 512
 
+/* How wait reasons are numbered: the columns of waitreasons.def. */
+enum wait_numbers {
+	WAIT_1_15,
+	WAIT_1_20,
+	WAIT_1_22,
+	WAIT_1_23,
+	WAIT_1_24,
+	WAIT_1_25,
+	WAIT_1_26,
+	WAIT_COLUMNS,
+};
+
 struct dialect {
 	va_t arena_base_offset;    /* runtime/malloc.go arenaBaseOffset */
 	unsigned headroom_percent; /* of the memory limit's goal, beyond the 1 MiB (1.21) */
@@ -43,6 +55,9 @@ struct dialect {
 	bool has_pacer_metrics;     /* /gc/gogc, /gc/gomemlimit, /gc/heap/live (1.21) */
 	/* /sched/goroutines counts the runtime's own goroutines too (1.26) */
 	bool metric_counts_system_goroutines;
+	enum wait_numbers wait_numbers;
+	/* A goroutine's labels are a slice of pairs, no longer a map (1.24) */
+	bool labels_are_list;
 };
 
 enum release_support {

@@ -1,6 +1,6 @@
 #include "gort/inside.h"
 
-#include "gort/functab.h"
+#include "gort/pclntab.h"
 #include "gort/rtget.h"
 
 #include <string.h>
@@ -43,11 +43,11 @@ static const struct {
 };
 
 /* Takes a frame into account. Callers come after callees. */
-static void see_frame(const struct functab *t, va_t pc, struct insider *in)
+static void see_frame(const struct symbols *t, va_t pc, struct insider *in)
 {
-	const char *name = functab_name(t, pc);
+	const char *name = symbols_name(t, pc);
 
-	for (size_t i = 0; name && i < COUNT_OF(functions); i++) {
+	for (size_t i = 0; *name && i < COUNT_OF(functions); i++) {
 		if (strncmp(name, functions[i].prefix, strlen(functions[i].prefix)) != 0)
 			continue;
 		if (!in->what)
@@ -59,7 +59,7 @@ static void see_frame(const struct functab *t, va_t pc, struct insider *in)
 /* Follows the frame pointers of one stack: each points to the saved one of the caller, above which
  * is the return address. A function that has not saved it yet, or never does, hides its caller
  * only. */
-static void see_stack(const struct functab *t, struct range stack, va_t pc, va_t fp,
+static void see_stack(const struct symbols *t, struct range stack, va_t pc, va_t fp,
 		      struct insider *in)
 {
 	see_frame(t, pc, in);
@@ -87,7 +87,7 @@ static struct range goroutine_stack(const struct rt *rt, va_t g)
 
 /* A thread on its system stack works for a goroutine that waits in a call of systemstack
  * (runtime/asm_amd64.s), or that was switched from: its context is in g.sched. */
-static void see_goroutine(const struct functab *t, va_t g, struct insider *in)
+static void see_goroutine(const struct symbols *t, va_t g, struct insider *in)
 {
 	const struct rt *rt = t->rt;
 	va_t sp, fp, pc;
@@ -100,7 +100,7 @@ static void see_goroutine(const struct functab *t, va_t g, struct insider *in)
 	err_free(err);
 }
 
-static void see_thread(const struct functab *t, const struct machine *m, struct insider *in)
+static void see_thread(const struct symbols *t, const struct machine *m, struct insider *in)
 {
 	struct range own = m->curg ? goroutine_stack(t->rt, m->curg) : (struct range){0, 0};
 	struct context c = machine_context(t->rt, m);
@@ -116,21 +116,23 @@ static void see_thread(const struct functab *t, const struct machine *m, struct 
 
 struct err *insiders_find(const struct gort *gort, struct insiders *ret)
 {
-	struct functab t;
+	struct symbols symbols = {.rt = NULL};
+	struct err *err = symbols_open(&gort->rt, &gort->modules, NULL, &symbols);
 
-	ret->unknown = !gort->modules.v.n || !functab_open(&gort->rt, &gort->modules.v.v[0], &t);
-	for (size_t i = 0; i < gort->ms.v.n && !ret->unknown; i++) {
+	ret->unknown = !symbols.v.n;
+	for (size_t i = 0; i < gort->ms.v.n && !ret->unknown && !err; i++) {
 		const struct machine *m = &gort->ms.v.v[i];
 		struct insider in = {0};
 
 		if (!m->thread)
 			continue;
 		in.tid = m->thread->tid;
-		see_thread(&t, m, &in);
+		see_thread(&symbols, m, &in);
 		if (in.what)
-			TRY(array_push(&ret->v, in));
+			err = array_push(&ret->v, in);
 	}
-	return NULL;
+	symbols_fini(&symbols);
+	return err;
 }
 
 size_t insiders_count(const struct insiders *in, unsigned what, const struct insider **first)

@@ -96,6 +96,33 @@ static struct err *read_list(const struct rt *rt, va_t head, enum rt_field link,
 	return NULL;
 }
 
+static struct machine *find_machine(struct machines *ms, va_t m)
+{
+	for (size_t i = 0; i < ms->v.n; i++)
+		if (ms->v.v[i].m == m)
+			return &ms->v.v[i];
+	return NULL;
+}
+
+/* Marks those on the list of idle Ms (runtime/proc.go mput). What is wrong with the list is no loss
+ * of memory, and ends it. */
+static void mark_idle(const struct rt *rt, struct machines *ret)
+{
+	struct list_guard guard = {0};
+	va_t m;
+	struct err *err = rt_u(rt, rt->globals[RT_G_SCHED], RT_SCHED_MIDLE, &m);
+
+	while (!err && m && list_guard_step(&guard, m)) {
+		struct machine *machine = find_machine(ret, m);
+
+		if (!machine)
+			return;
+		machine->idle = true;
+		err = rt_u(rt, m, RT_M_SCHEDLINK, &m);
+	}
+	err_free(err);
+}
+
 struct err *machines_read(const struct rt *rt, struct machines *ret)
 {
 	va_t gcrash = rt->globals[RT_G_GCRASH];
@@ -103,6 +130,7 @@ struct err *machines_read(const struct rt *rt, struct machines *ret)
 	TRY(read_list(rt, rt->globals[RT_G_ALLM], RT_M_ALLLINK, ret));
 	TRY(read_list(rt, rt_addr(rt, rt->globals[RT_G_SCHED], RT_SCHED_FREEM), RT_M_FREELINK,
 		      ret));
+	mark_idle(rt, ret);
 	if (gcrash)
 		diag_err(rt->d, DIAG_STRUCTURE, g_stack(rt, gcrash, &ret->gcrash));
 	return NULL;
@@ -125,7 +153,8 @@ static bool interrupted(const struct rt *rt, struct range signal_stack, va_t fro
 		if (image_u64(rt->im, va, &base) && base == signal_stack.lo &&
 		    image_u64(rt->im, va + STACK_T_SIZE, &size) &&
 		    size == signal_stack.hi - signal_stack.lo)
-			return image_u64(rt->im, va + uc->sp, &ret->sp) &&
+			return (!uc->lr || image_u64(rt->im, va + uc->lr, &ret->lr)) &&
+			       image_u64(rt->im, va + uc->sp, &ret->sp) &&
 			       image_u64(rt->im, va + uc->fp, &ret->fp) &&
 			       image_u64(rt->im, va + uc->pc, &ret->pc);
 	}
@@ -134,11 +163,11 @@ static bool interrupted(const struct rt *rt, struct range signal_stack, va_t fro
 
 struct context machine_context(const struct rt *rt, const struct machine *m)
 {
-	struct context c = {0, 0, 0}, before;
+	struct context c = {.pc = 0}, before = {.pc = 0};
 
 	if (!m->thread)
 		return c;
-	c = (struct context){m->thread->pc, m->thread->sp, m->thread->fp};
+	c = (struct context){m->thread->pc, m->thread->sp, m->thread->fp, m->thread->lr};
 	if (in_range(m->gsignal, c.sp) && interrupted(rt, m->gsignal, c.sp, &before))
 		return before;
 	return c;

@@ -11,6 +11,7 @@ struct machine {
 	 * (runtime/signal_unix.go minitSignalStack); empty otherwise. */
 	struct range spare_signal;
 	const struct thread *thread; /* of the core, or NULL */
+	bool idle;                   /* parked, with nothing to run */
 };
 
 struct machines {
@@ -23,6 +24,7 @@ struct err *machines_read(const struct rt *rt, struct machines *ret) ERR_RESULT;
 
 struct context {
 	va_t pc, sp, fp;
+	va_t lr; /* the link register where there is one (arm64); 0: unknown, or on the stack */
 };
 
 /* The registers of an M's thread: those that a signal interrupted when it runs a handler on

@@ -4,7 +4,7 @@
  *   amd64   arch/x86/include/asm/user_64.h: r15 r14 r13 r12 rbp ... rip at 16, rsp at 19, fs_base
  *           at 21, 27 in all
  *   arm64   arch/arm64/include/uapi/asm/ptrace.h: x0 to x30, sp, pc, pstate; x29 is the frame
- *           pointer
+ *           pointer, x30 the link register
  *
  * A ucontext has flags, link, and the stack_t {sp, flags, size}, 24 bytes, from where the offsets
  * below count; behind it:
@@ -34,10 +34,14 @@ static const struct arch archs[ARCH_COUNT] = {
 			.elf_machine = EM_AARCH64,
 			.name = "arm64",
 			.prstatus_bytes = REGS + 34 * 8 + 8,
-			.prstatus = {.pc = REGS + 32 * 8, .sp = REGS + 31 * 8, .fp = REGS + 29 * 8},
+			.prstatus = {.pc = REGS + 32 * 8,
+				     .sp = REGS + 31 * 8,
+				     .fp = REGS + 29 * 8,
+				     .lr = REGS + 30 * 8},
 			.ucontext = {.pc = ARM64_UC_REGS + 32 * 8,
 				     .sp = ARM64_UC_REGS + 31 * 8,
-				     .fp = ARM64_UC_REGS + 29 * 8},
+				     .fp = ARM64_UC_REGS + 29 * 8,
+				     .lr = ARM64_UC_REGS + 30 * 8},
 			.pthread_below_tls = true},
 };
 

@@ -9,9 +9,10 @@
 
 enum arch_id { ARCH_AMD64, ARCH_ARM64, ARCH_COUNT };
 
-/* Where the three registers are that a stack is read with: in a note, or from an address on. */
+/* Where the registers are that a stack is read with: in a note, or from an address on. */
 struct arch_registers {
 	u16 pc, sp, fp;
+	u16 lr; /* 0: a call leaves the return address on the stack, not in a register */
 };
 
 struct arch {

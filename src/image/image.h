@@ -52,7 +52,7 @@ struct vma {
 
 struct thread {
 	u32 tid;
-	va_t pc, sp, fp, tls; /* tls: the thread pointer, 0 when the core has none */
+	va_t pc, sp, fp, lr, tls; /* lr: arm64; tls: the thread pointer; 0 without one */
 };
 
 struct auxv {

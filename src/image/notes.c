@@ -33,6 +33,7 @@ static struct err *read_prstatus(struct image *im, struct diags *d, const struct
 	t.pc = get_u64(note->desc + arch->prstatus.pc);
 	t.sp = get_u64(note->desc + arch->prstatus.sp);
 	t.fp = get_u64(note->desc + arch->prstatus.fp);
+	t.lr = arch->prstatus.lr ? get_u64(note->desc + arch->prstatus.lr) : 0;
 	t.tls = arch->prstatus_tls ? get_u64(note->desc + arch->prstatus_tls) : 0;
 	return array_push(&im->threads, t);
 }

@@ -54,6 +54,40 @@ static bool has_subtable(const struct doc_table *t, size_t column)
 	return t->hidden.n && t->cells.v[column].type == DOC_TABLE;
 }
 
+/* The first object in a column, which has its fields; NULL when the column has none. */
+static const struct doc_object *first_object(const struct doc_table *t, size_t column)
+{
+	for (size_t r = 0; r < t->hidden.n; r++) {
+		const struct doc_value *v = &t->cells.v[r * t->column_count + column];
+
+		if (v->type != DOC_NULL)
+			return v->type == DOC_OBJECT ? v->object : NULL;
+	}
+	return NULL;
+}
+
+/* An object in a cell is a column for each of its fields: KEY.FIELD. */
+static void put_field_names(const char *key, const struct doc_object *o, const char **separator,
+			    FILE *f)
+{
+	for (size_t i = 0; i < o->fields.n; i++) {
+		fprintf(f, "%s%s.%s", *separator, key, o->fields.v[i].key);
+		*separator = ",";
+	}
+}
+
+/* As many fields as the first row's object has. */
+static void put_fields(const struct doc_object *first, const struct doc_value *v,
+		       const char **separator, FILE *f)
+{
+	for (size_t i = 0; i < first->fields.n; i++) {
+		fputs(*separator, f);
+		if (v && v->type == DOC_OBJECT && i < v->object->fields.n)
+			put_value(&v->object->fields.v[i].value, f);
+		*separator = ",";
+	}
+}
+
 static void put_header(const struct doc_table *t, const char **separator, FILE *f)
 {
 	for (size_t c = 0; c < t->column_count; c++) {
@@ -61,6 +95,10 @@ static void put_header(const struct doc_table *t, const char **separator, FILE *
 			continue;
 		if (has_subtable(t, c)) {
 			put_header(t->cells.v[c].table, separator, f);
+			continue;
+		}
+		if (first_object(t, c)) {
+			put_field_names(t->columns[c].key, first_object(t, c), separator, f);
 			continue;
 		}
 		fprintf(f, "%s%s", *separator, t->columns[c].key);
@@ -73,11 +111,18 @@ static void put_header(const struct doc_table *t, const char **separator, FILE *
 static void put_row(const struct doc_table *t, size_t row, const char *separator, FILE *f)
 {
 	for (size_t c = 0; c < t->column_count; c++) {
+		const struct doc_value *v =
+			row < t->hidden.n ? &t->cells.v[row * t->column_count + c] : NULL;
+
 		if (!t->columns[c].key || has_subtable(t, c))
 			continue;
+		if (first_object(t, c)) {
+			put_fields(first_object(t, c), v, &separator, f);
+			continue;
+		}
 		fputs(separator, f);
-		if (row < t->hidden.n)
-			put_value(&t->cells.v[row * t->column_count + c], f);
+		if (v)
+			put_value(v, f);
 		separator = ",";
 	}
 }
@@ -85,8 +130,10 @@ static void put_row(const struct doc_table *t, size_t row, const char *separator
 static void put_table(const struct doc_table *t, FILE *f)
 {
 	const char *separator = "";
-	size_t last = t->column_count - 1; /* a nested table is the last column */
+	size_t last = t->column_count - 1; /* a nested table is the last column with a key */
 
+	while (last && !t->columns[last].key)
+		last--;
 	put_header(t, &separator, f);
 	fputc('\n', f);
 	for (size_t r = 0; r < t->hidden.n; r++) {

@@ -111,7 +111,8 @@ static inline struct doc_value doc_subobject(const struct doc_object *o)
 	return (struct doc_value){.type = DOC_OBJECT, .object = o};
 }
 
-/* A column without a key is for people only; one without a title is for programs only. */
+/* A column without a key is for people only; one without a title is for programs only. When all
+ * titles are "" the table has no line of them. */
 struct doc_column {
 	const char *key, *title;
 };

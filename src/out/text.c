@@ -162,6 +162,15 @@ static void put_line(const struct doc_table *t, const struct table_layout *layou
 	fputc('\n', f);
 }
 
+/* Columns may all be without names, which is no line then. */
+static bool has_titles(const struct doc_table *t)
+{
+	for (size_t c = 0; c < t->column_count; c++)
+		if (is_shown(t, c) && *t->columns[c].title)
+			return true;
+	return false;
+}
+
 static void put_table(const struct doc_table *t, const struct render_options *o, const char *indent,
 		      FILE *f)
 {
@@ -180,7 +189,8 @@ static void put_table(const struct doc_table *t, const struct render_options *o,
 		}
 	if (t->title)
 		fprintf(f, "\n%s\n", t->title);
-	put_line(t, &layout, NULL, o, indent, f);
+	if (has_titles(t))
+		put_line(t, &layout, NULL, o, indent, f);
 	for (size_t r = 0; r < t->hidden.n; r++) {
 		const struct doc_value *row = &t->cells.v[r * t->column_count];
 

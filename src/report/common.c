@@ -140,6 +140,17 @@ void report_diagnostics(struct doc *d, const struct snapshot *s)
 	}
 }
 
+u64 report_resident(const struct image *im, va_t lo, va_t hi)
+{
+	u64 kinds[PAGE_KIND_COUNT] = {0}, sum = 0;
+
+	residency_tally(&im->res, lo, hi, kinds);
+	for (int k = 0; k < PAGE_KIND_COUNT; k++)
+		if (category_state(CAT_HEAP_LIVE, (enum page_kind)k) == STATE_RESIDENT)
+			sum += kinds[k];
+	return sum;
+}
+
 const char *report_percent(u64 part, u64 whole, char buf[static REPORT_PERCENT_BUF])
 {
 	double share = whole ? 100.0 * (double)part / (double)whole : 0;

@@ -32,6 +32,9 @@ void report_total(struct doc *d, const struct ledger *l);
 /* "at least " where some residency is not known or only a lower bound, else "". */
 const char *report_at_least(const struct columns *c);
 
+/* Resident bytes of memory that the Go runtime mapped. */
+u64 report_resident(const struct image *im, va_t lo, va_t hi);
+
 #define REPORT_PERCENT_BUF 24
 
 /* A share: "93 %", "2.6 %", "<0.1 %", "0 %". Returns buf. */

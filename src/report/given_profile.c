@@ -1,8 +1,8 @@
 #include "report/given_profile.h"
 
 #include "base/bits.h"
-#include "gort/functab.h"
 #include "gort/mstats.h"
+#include "gort/pclntab.h"
 
 #include <string.h>
 
@@ -42,20 +42,22 @@ static bool may_be_called(const char *real, const char *name)
 static bool calls_differ(const struct snapshot *s, const struct pprof_heap *p)
 {
 	va_t code = code_at(s, p->code_offset);
-	bool found = false;
-	struct functab t;
+	bool found = false, differ = false;
+	struct pclntab t;
+	struct err *err;
 
-	if (!s->gort || !s->gort->modules.v.n ||
-	    !functab_open(&s->gort->rt, &s->gort->modules.v.v[0], &t))
+	if (!s->gort || !s->gort->modules.v.n)
 		return false;
-	for (size_t i = 0; i < p->call_count; i++) {
-		const char *real = functab_name(&t, va_plus(code, p->calls[i].at));
+	err = pclntab_open(&s->gort->rt, &s->gort->modules.v.v[0], &t);
+	err_free(err);
+	for (size_t i = 0; i < p->call_count && !err; i++) {
+		struct func f;
+		bool known = pclntab_find(&t, va_plus(code, p->calls[i].at), &f);
 
-		found = found || real;
-		if (real && !may_be_called(real, p->calls[i].function))
-			return true;
+		found = found || known;
+		differ = differ || (known && !may_be_called(func_name(&f), p->calls[i].function));
 	}
-	return p->call_count && !found;
+	return differ || (!err && p->call_count && !found);
 }
 
 /* By build ids where both have one, else by what the functions are called. */

@@ -35,6 +35,11 @@ struct report_options {
 	unsigned class, occupancy;  /* size class; at most so many percent of the slots in use */
 	enum span_state span_state; /* SPAN_DEAD: either */
 	va_t address;               /* the span that contains it; 0: any */
+
+	/* goroutines: what to leave out, and how to show the rest */
+	const char *state, *function; /* NULL: any; state as it was written, of spans too */
+	u64 waited_least;             /* nanoseconds */
+	bool all, labels, system, threads;
 };
 
 /* One report being made. */
@@ -57,6 +62,7 @@ struct err *report_memstats(struct report *r) ERR_RESULT;
 struct err *report_sizeclasses(struct report *r) ERR_RESULT;
 struct err *report_spans(struct report *r) ERR_RESULT;
 struct err *report_gc(struct report *r) ERR_RESULT;
+struct err *report_goroutines(struct report *r) ERR_RESULT;
 struct err *report_verify(struct report *r) ERR_RESULT;
 struct err *report_pack(struct report *r) ERR_RESULT;
 

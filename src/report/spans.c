@@ -22,17 +22,6 @@ static bool span_matches(const struct report_options *o, const struct span *s, u
 	return true;
 }
 
-static u64 resident_bytes(const struct image *im, va_t lo, va_t hi)
-{
-	u64 kinds[PAGE_KIND_COUNT] = {0}, sum = 0;
-
-	residency_tally(&im->res, lo, hi, kinds);
-	for (int k = 0; k < PAGE_KIND_COUNT; k++)
-		if (category_state(CAT_HEAP_LIVE, (enum page_kind)k) == STATE_RESIDENT)
-			sum += kinds[k];
-	return sum;
-}
-
 struct span_counts {
 	u64 spans, bytes, resident;
 };
@@ -47,7 +36,7 @@ static void add_span(struct doc_table *t, const struct snapshot *s, const struct
 
 	if (!span_matches(o, span, used))
 		return;
-	resident = resident_bytes(s->im, span->start, span_end(span));
+	resident = report_resident(s->im, span->start, span_end(span));
 	sum->spans++;
 	sum->bytes += span_bytes(span);
 	sum->resident += resident;
@@ -129,7 +118,7 @@ static void add_chunk(struct doc_table *t, const struct snapshot *s, struct chun
 			counted = hi;
 		}
 	}
-	c->resident = resident_bytes(s->im, c->start, end);
+	c->resident = report_resident(s->im, c->start, end);
 	doc_row(t, doc_address(c->start), doc_bytes(c->used), doc_bytes(c->resident));
 }
 

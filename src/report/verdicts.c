@@ -53,25 +53,48 @@ static int by_weight(const void *a, const void *b)
 	return x->bytes > y->bytes ? -1 : x->bytes < y->bytes;
 }
 
-struct err *verdicts_find(const struct snapshot *s, struct doc *d,
-			  struct verdict ret[static VERDICT_MAX], size_t *n)
+/* Unwinding a million goroutines takes seconds: only where their stacks matter. */
+static struct err *find_groups(struct facts *f, struct goroutine_groups *gg)
 {
-	struct facts f = {.s = s, .d = d};
+	const struct group_options none = {.labels = false};
+	u64 bytes = facts_resident(f, CAT_STACK_USED) + facts_resident(f, CAT_STACK_UNUSED);
 
-	*n = 0;
-	f.total = ledger_total(s->ledger).state[STATE_RESIDENT];
-	TRY(mstats_read(s->gort, &f.m));
-	facts_find_cleared(&f);
+	if (bytes < MAX(f->total / 1000 * STACKS_LEAST_PERMILLE, LEAST_BYTES))
+		return NULL;
+	f->groups = gg;
+	TRY(goroutine_groups_open(f->s, &none, NULL, gg));
+	return facts_find_leak(f);
+}
+
+static void judge_all(struct facts *f, struct verdict ret[static VERDICT_MAX], size_t *n)
+{
 	for (size_t i = 0; i < COUNT_OF(rules); i++) {
 		struct verdict v = {.id = rules[i].id,
 				    .brief = rules[i].brief,
 				    .part = rules[i].part,
 				    .classes = rules[i].classes};
 
-		rules[i].judge(&f, &v);
-		if (v.bytes >= MAX(f.total / 1000 * rules[i].least, LEAST_BYTES))
+		rules[i].judge(f, &v);
+		if (v.bytes >= MAX(f->total / 1000 * rules[i].least, LEAST_BYTES))
 			ret[(*n)++] = v;
 	}
 	qsort(ret, *n, sizeof(*ret), by_weight);
-	return NULL;
+}
+
+struct err *verdicts_find(const struct snapshot *s, struct doc *d,
+			  struct verdict ret[static VERDICT_MAX], size_t *n)
+{
+	struct facts f = {.s = s, .d = d};
+	struct goroutine_groups gg = {.resident = {NULL, 0, 0}};
+	struct err *err;
+
+	*n = 0;
+	f.total = ledger_total(s->ledger).state[STATE_RESIDENT];
+	TRY(mstats_read(s->gort, &f.m));
+	facts_find_cleared(&f);
+	err = find_groups(&f, &gg);
+	if (!err)
+		judge_all(&f, ret, n);
+	goroutine_groups_close(&gg);
+	return err;
 }

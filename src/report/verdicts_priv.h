@@ -2,13 +2,23 @@
 #ifndef REPORT_VERDICTS_PRIV_H
 #define REPORT_VERDICTS_PRIV_H
 
+#include "report/goroutines.h"
 #include "report/verdicts.h"
+
+/* Goroutines that one go statement started, and that have waited for long. */
+struct leak {
+	u64 bytes, allocated; /* of their stacks: resident, all */
+	u64 count, waited_long, waited_most;
+	const struct group *largest; /* the most of them in one place; NULL: no leak */
+};
 
 struct facts {
 	const struct snapshot *s;
 	struct doc *d;
 	struct mstats m;
 	u64 total;                                     /* resident */
+	const struct goroutine_groups *groups;         /* NULL when stacks are few */
+	struct leak leak;                              /* the largest */
 	u64 cleared_live, cleared_dead, cleared_fresh; /* see facts_find_cleared */
 };
 
@@ -34,8 +44,16 @@ judge_fn judge_idle_retained, judge_released_resident, judge_fragmentation, judg
  * ones, and in those that judge_garbage would count too: found dead, allocated since. */
 void facts_find_cleared(struct facts *f);
 
+/* verdicts_goroutines.c */
+judge_fn judge_goroutine_stacks, judge_goroutine_leak, judge_dead_goroutines, judge_idle_threads;
+
+/* Finds the leak. The only error is the end of memory. */
+struct err *facts_find_leak(struct facts *f) ERR_RESULT;
+
+/* Resident bytes of goroutines' stacks, from which on it is worth to unwind them. */
+#define STACKS_LEAST_PERMILLE 50
+
 /* verdicts_other.c */
-judge_fn judge_goroutine_stacks, judge_dead_goroutines, judge_profile_buckets, judge_old_metadata,
-	judge_anonymous;
+judge_fn judge_profile_buckets, judge_old_metadata, judge_anonymous;
 
 #endif

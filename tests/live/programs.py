@@ -10,6 +10,7 @@ import functools
 import mmap
 
 import residency
+import stacks
 import variants
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -271,6 +272,8 @@ PROGRAMS = {
     "idle": Program(idle, "idle"),
     "released": Program(released, "idle", ("-release",)),
     "ballast": Program(ballast, "ballast"),
+    "goroutines": Program(quiet, "goroutines", modes=("static", "pie", "cgo"), frozen=False,
+                          tables=stacks.check, c_heap=True),
     "pages": Program(quiet, "pages", tables=pages),
     "limits": Program(quiet, "manyspans", ("-blocks", "100000"), dumps=("kernel",), tables=limits,
                       without=("1.21", "1.22", "1.23", "1.24", "1.25", "1.26")),

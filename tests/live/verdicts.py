@@ -33,9 +33,10 @@ BOTH = ("kernel", "gcore")
 class Fault:
     """verdict: its id. mib: the size to plant, in MiB, the smallest of three. dumps: those of the
     smallest size; larger ones are left to the kernel. only: the releases that have the fault; in
-    others it must not show. mends: whether the program can follow the advice, which must give back
-    what the verdict says. environment, calm: variables of the program and of its control.
-    check: yields what else is wrong, given the verdict and the truth."""
+    others it must not show. scales: times its size. releases: those that are tried. mends: whether
+    the program can follow the advice, which must give back what the verdict says. environment,
+    calm: variables of the program and of its control. check: yields what else is wrong, given the
+    verdict and the truth."""
     verdict: str
     mib: int
     dumps: tuple = ("kernel",)
@@ -43,6 +44,8 @@ class Fault:
     mends: bool = False
     environment: tuple = ()
     calm: tuple = ()
+    scales: tuple = tuple(SCALES)
+    releases: tuple = tuple(RELEASES)
     check: callable = lambda verdict, truth: ()
 
 
@@ -58,6 +61,15 @@ def slots_of_64(verdict, truth):
     yield from near("reclaimable", evidence["reclaimable"], truth["gap_bytes"])
 
 
+def named_leak(verdict, truth):
+    """Who waits, and who started it."""
+    for name in ("main.descend", "chan receive"):
+        if name not in verdict["summary"]:
+            yield f"{name} is not in '{verdict['summary']}'"
+    if "main.stacks" not in verdict["remedy"]:
+        yield f"main.stacks is not in '{verdict['remedy']}'"
+
+
 FAULTS = {
     "idle": Fault("idle-retained", 8, BOTH, mends=True),
     "released": Fault("released-resident", 8, BOTH, environment=(("GODEBUG", "madvdontneed=0"),),
@@ -67,6 +79,8 @@ FAULTS = {
     "garbage": Fault("garbage", 8, BOTH, mends=True),
     "limit": Fault("memory-limit", 8, BOTH),
     "stacks": Fault("goroutine-stacks", 8, BOTH),
+    "leaked": Fault("goroutine-leak", 8, scales=(1,), releases=("1.19", "1.27"),
+                    check=named_leak),
     "returned": Fault("goroutine-stacks", 8, mends=True),
     "ended": Fault("dead-goroutines", 4, BOTH),
     "buckets": Fault("profile-buckets", 4, BOTH),
@@ -221,7 +235,9 @@ def select(options):
                 yield Profiled(release, "pie", name), "kernel"
                 continue
             fault = FAULTS[name]
-            for scale in [0, *SCALES] if release in fault.only else [SCALES[0]]:
+            if release not in fault.releases:
+                continue
+            for scale in [0, *fault.scales] if release in fault.only else [SCALES[0]]:
                 dumps = fault.dumps if scale == SCALES[0] else ("kernel",)
                 for dump in dumps:
                     if dump in options.dumps:

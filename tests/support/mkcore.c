@@ -125,8 +125,8 @@ void mkcore_note(struct mkcore *mk, const char *owner, u32 type, const void *des
 void mkcore_thread(struct mkcore *mk, struct mkcore_thread t)
 {
 	static const struct {
-		size_t bytes, pc, sp, fp, tls;
-	} status[ARCH_COUNT] = {{336, 240, 264, 144, 280}, {392, 368, 360, 344, 0}};
+		size_t bytes, pc, sp, fp, tls, lr;
+	} status[ARCH_COUNT] = {{336, 240, 264, 144, 280, 0}, {392, 368, 360, 344, 0, 352}};
 	const enum arch_id id = mk->arch->id;
 	const char *owner = mk->layout == MKCORE_DELVE ? "" : "CORE";
 	u8 desc[392] = {0};
@@ -137,6 +137,8 @@ void mkcore_thread(struct mkcore *mk, struct mkcore_thread t)
 	memcpy(desc + status[id].pc, &t.rip, sizeof(va_t));
 	memcpy(desc + status[id].sp, &t.rsp, sizeof(va_t));
 	memcpy(desc + status[id].fp, &t.rbp, sizeof(va_t));
+	if (status[id].lr)
+		memcpy(desc + status[id].lr, &t.lr, sizeof(va_t));
 	mkcore_note(mk, owner, NT_PRSTATUS, desc, status[id].bytes);
 	if (!status[id].tls)
 		mkcore_note(mk, "LINUX", NT_ARM_TLS, &t.fs_base, sizeof(t.fs_base));

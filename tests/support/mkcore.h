@@ -57,6 +57,7 @@ struct mkcore_file {
 struct mkcore_thread {
 	u32 tid;
 	va_t rip, rsp, rbp, fs_base;
+	va_t lr; /* arm64 */
 };
 
 struct mkcore {

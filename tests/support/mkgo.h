@@ -34,9 +34,12 @@
 #include "gort/mstats.h"
 #include "ledger/ledger.h"
 #include "support/core.h"
+#include "support/mkpcln.h"
 
 #define MKGO_BINARY ((va_t)0x400000)
 #define MKGO_DATA ((va_t)0x408000) /* behind 16 KiB of text and 16 KiB of constants */
+#define MKGO_TEXT (MKGO_BINARY + 0x1000)
+#define MKGO_TABLES (MKGO_DATA + 0x2000) /* of mkgo_functions */
 #define MKGO_BSS ((va_t)0x40c000)
 #define MKGO_BSS_BYTES ((u64)0x80000)
 #define MKGO_HEAP ((va_t)0xc000000000)
@@ -198,6 +201,9 @@ void mkgo_idle(struct mkgo *go, va_t lo, u32 npages, bool released);
 
 /* Allocated and scavenged pages that nobody owns: the random start of the heap (1.26). */
 void mkgo_padding(struct mkgo *go, va_t lo, u32 npages);
+
+/* Gives the first module these functions, from MKGO_TEXT on; to be called after mkgo_finish. */
+void mkgo_functions(struct mkgo *go, const struct mkpcln_func *funcs, size_t n);
 
 /* Which of the pages at va (4 KiB, a letter each as in mkcore) were in memory. Spans and retained
  * pages are '0' otherwise, all others '.'. */

@@ -3,6 +3,8 @@
 #include "support/mkgo_priv.h"
 #include "support/test.h"
 
+#include <string.h>
+
 #define FINBLOCK_BYTES ((u64)4096)
 #define FIXALLOC_CHUNK ((u64)16384)
 
@@ -137,4 +139,32 @@ void mkgo_extras(struct mkgo *go)
 	plant_callbacks(go);
 	plant_queues(go);
 	plant_trace(go);
+}
+
+/* The form of the table of functions that a release has (cmd/link/internal/ld/pcln.go). */
+static enum mkpcln_form table_form(unsigned minor)
+{
+	if (minor >= 20)
+		return MKPCLN_1_20;
+	if (minor >= 18)
+		return MKPCLN_1_18;
+	return minor >= 16 ? MKPCLN_1_16 : MKPCLN_1_15;
+}
+
+void mkgo_functions(struct mkgo *go, const struct mkpcln_func *funcs, size_t n)
+{
+	va_t module = mkgo_global(go, RT_G_FIRSTMODULEDATA);
+	struct mkpcln p;
+
+	mkpcln(&p, table_form(go->rt.version.minor), MKGO_TABLES, MKGO_TEXT, funcs, n);
+	for (size_t i = 0; i < sizeof(p.bytes); i += 8) {
+		u64 word;
+
+		memcpy(&word, p.bytes + i, sizeof(word));
+		mkgo_put(go, MKGO_TABLES + i, word, sizeof(word));
+	}
+	mkgo_set(go, module, RT_MODULE_PC_HEADER, MKGO_TABLES);
+	mkgo_set(go, module, RT_MODULE_GOFUNC, MKGO_TABLES + p.gofunc);
+	mkgo_set_slice(go, mkgo_addr(go, module, RT_MODULE_PCLNTABLE), MKGO_TABLES + p.funcs,
+		       p.table_bytes - p.funcs, p.table_bytes - p.funcs);
 }

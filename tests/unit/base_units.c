@@ -108,4 +108,35 @@ static void test_parse_too_large(void **state)
 	}
 }
 
-TEST_MAIN(TEST(test_bytes), TEST(test_parse), TEST(test_parse_refuses), TEST(test_parse_too_large))
+static void test_duration(void **state)
+{
+	static const struct {
+		const char *text, *shown;
+		u64 ns;
+	} cases[] = {
+		{"0s", "0 ms", 0},
+		{"250ms", "250 ms", 250000000},
+		{"1.5s", "1500 ms", 1500000000},
+		{"90s", "90 s", 90000000000},
+		{"3.5m", "3.5 min", 210000000000},
+		{"10m", "10 min", 600000000000},
+		{"1.5h", "90 min", 5400000000000},
+		{"2d", "2.0 days", 172800000000000},
+	};
+	char buf[UNITS_BUF];
+	u64 ns;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		assert_ok(units_parse_duration(cases[i].text, &ns));
+		assert_int_equal(ns, cases[i].ns);
+		assert_string_equal(units_duration(ns, buf), cases[i].shown);
+	}
+	assert_err(units_parse_duration("5", &ns), ERR_USAGE, "'5' is no duration");
+	assert_err(units_parse_duration("-5s", &ns), ERR_USAGE, "no duration");
+	assert_err(units_parse_duration("1e3s", &ns), ERR_USAGE, "no duration");
+	assert_err(units_parse_duration("99999999999d", &ns), ERR_USAGE, "too long");
+}
+
+TEST_MAIN(TEST(test_duration), TEST(test_bytes), TEST(test_parse), TEST(test_parse_refuses),
+	  TEST(test_parse_too_large))

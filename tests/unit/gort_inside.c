@@ -7,12 +7,8 @@
 
 #include <string.h>
 
-#define FIRST_MINOR 18 /* threads are looked at by the function table of 1.18 and later */
 #define TID 77
 #define STACK ((u64)16384)
-#define TEXT (MKGO_BINARY + 0x1000)
-#define TABLES (MKGO_DATA + 0x2000)
-#define RECORD ((u64)64)
 
 /* Functions of 256 bytes each. */
 enum { MAIN, ALLOC_SPAN, MALLOCGC, STACKALLOC, FUTEX, GROW, FUNCTIONS };
@@ -23,56 +19,17 @@ static const char *const names[FUNCTIONS] = {
 
 static va_t pc_in(int function)
 {
-	return TEXT + 256 * (u64)function + 16;
-}
-
-static void poke_slice(struct mkgo *go, enum rt_field f, va_t data, u64 len)
-{
-	va_t slice = rt_addr(&go->rt, go->rt.globals[RT_G_FIRSTMODULEDATA], f);
-
-	mkgo_poke_u64(go, slice, data);
-	mkgo_poke_u64(go, slice + 8, len);
-	mkgo_poke_u64(go, slice + 16, len);
-}
-
-/* Writes bytes word by word; the last word is filled with zeros. */
-static void poke_bytes(struct mkgo *go, va_t va, const void *bytes, size_t n)
-{
-	for (size_t i = 0; i < n; i += 8) {
-		u64 word = 0;
-
-		memcpy(&word, (const u8 *)bytes + i, MIN(n - i, 8));
-		mkgo_poke_u64(go, va + i, word);
-	}
-}
-
-static void put_u32(u8 *p, u64 value)
-{
-	u32 v = (u32)value;
-
-	memcpy(p, &v, sizeof(v));
+	return MKGO_TEXT + 256 * (u64)function + 16;
 }
 
 static void plant_functions(struct mkgo *go)
 {
-	u8 ftab[8 * (FUNCTIONS + 1)] = {0}, funcs[RECORD * FUNCTIONS] = {0}, text[256] = {0};
-	u64 name_offset = (u64)go->rt.slots[RT_FUNC_NAME].offset, at = 1;
+	struct mkpcln_func funcs[FUNCTIONS];
 
-	for (size_t i = 0; i <= FUNCTIONS; i++) {
-		put_u32(ftab + 8 * i, 256 * i);
-		put_u32(ftab + 8 * i + 4, RECORD * i);
-	}
-	for (size_t i = 0; i < FUNCTIONS; i++) {
-		put_u32(funcs + RECORD * i + name_offset, at);
-		memcpy(text + at, names[i], strlen(names[i]));
-		at += strlen(names[i]) + 1;
-	}
-	poke_bytes(go, TABLES, ftab, sizeof(ftab));
-	poke_bytes(go, TABLES + 0x100, funcs, sizeof(funcs));
-	poke_bytes(go, TABLES + 0x400, text, at);
-	poke_slice(go, RT_MODULE_FTAB, TABLES, FUNCTIONS + 1);
-	poke_slice(go, RT_MODULE_PCLNTABLE, TABLES + 0x100, sizeof(funcs));
-	poke_slice(go, RT_MODULE_FUNCNAMETAB, TABLES + 0x400, at);
+	for (size_t i = 0; i < FUNCTIONS; i++)
+		funcs[i] = (struct mkpcln_func){
+			.name = names[i], .file = "/go/file.go", .bytes = 256, .frame = 32};
+	mkgo_functions(go, funcs, FUNCTIONS);
 }
 
 /* A thread whose frames are in these functions, the innermost first: `own` on its system stack,
@@ -183,7 +140,7 @@ static void test_frames(void **state)
 
 	(void)state;
 	for (const struct mkgo_release *r = mkgo_everywhere; r->minor; r++)
-		for (size_t i = 0; i < COUNT_OF(plans) && r->minor >= FIRST_MINOR; i++)
+		for (size_t i = 0; i < COUNT_OF(plans); i++)
 			check_plan(r, &plans[i]);
 }
 
@@ -256,22 +213,18 @@ static void test_damage(void **state)
 
 	(void)state;
 	for (const struct mkgo_release *r = mkgo_everywhere; r->minor; r++)
-		for (int i = 0; i < 4 && r->minor >= FIRST_MINOR; i++) {
+		for (int i = 0; i < 2; i++) {
 			struct mkgo *go = plant(r, &plan);
 			struct insiders in = {.unknown = false};
 			struct mkgo_core c;
 
 			if (i == 0)
-				poke_slice(go, RT_MODULE_FTAB, TABLES, (u64)1 << 40);
-			else if (i == 1)
-				poke_slice(go, RT_MODULE_FTAB, TABLES, 1);
-			else if (i == 2)
-				poke_slice(go, RT_MODULE_PCLNTABLE, TABLES + 0x100, RECORD);
+				mkgo_poke_u64(go, MKGO_TABLES, 0);
 			else
-				poke_slice(go, RT_MODULE_FUNCNAMETAB, TABLES + 0x400, 15);
+				mkgo_poke_u64(go, MKGO_TABLES + 8, (u64)1 << 40);
 			mkgo_open(&c, go);
 			assert_ok(insiders_find(&c.gort, &in));
-			assert_int_equal(in.unknown, i < 2);
+			assert_true(in.unknown);
 			assert_int_equal(in.v.n, 0);
 			array_free(&in.v);
 			mkgo_close(&c);

@@ -433,6 +433,125 @@ static void test_shipped(void **state)
 	assert_shipped("quiet-go1.19", "quiet", "goroutine-stacks");
 }
 
+#define NOW ((u64)10000000000000)
+#define LEAKED 110
+
+/* The release's number of a wait reason. */
+static u8 reason_number(const struct mkgo *go, const char *name)
+{
+	const struct rt rt = {.dialect = dialect_of(&go->rt.version, arch_get(ARCH_AMD64))};
+
+	for (u8 n = 1; n < 60; n++) {
+		enum wait_kind kind;
+		const char *found = wait_reason_name(&rt, n, &kind);
+
+		if (found && !strcmp(found, name))
+			return n;
+	}
+	fail_msg("there is no wait reason %s", name);
+	return 0;
+}
+
+/* Goroutines without a word about who they are: a stack of 16 KiB, a reason, and since when. */
+static struct mkgo *with_waiting(const struct mkgo_release *r, const char *reason, u64 seconds)
+{
+	struct mkgo *go = mkgo_new(r->minor, r->patch);
+	va_t gs[LEAKED];
+
+	for (size_t i = 0; i < LEAKED; i++) {
+		struct range stack = mkgo_stack(go, 16384);
+
+		gs[i] = mkgo_goroutine(go, (struct mkgo_g){.status = G_WAITING,
+							   .stack = stack,
+							   .sched_sp = stack.lo + 8192});
+	}
+	mkgo_finish(go);
+	mkgo_poke(go, go->rt.globals[RT_G_SCHED], RT_SCHED_LASTPOLL, NOW);
+	for (size_t i = 0; i < LEAKED; i++) {
+		mkgo_poke(go, gs[i], RT_G_WAITREASON, reason_number(go, reason));
+		mkgo_poke(go, gs[i], RT_G_WAITSINCE, NOW - seconds * 1000000000);
+		mkgo_poke(go, gs[i], RT_G_GOPC, i % 4 ? 0x401234 : 0x401300);
+	}
+	return go;
+}
+
+static void test_leak(void **state)
+{
+	static const struct {
+		const char *reason;
+		u64 seconds;
+		bool leaked;
+	} cases[] = {
+		{"chan receive", 60, true}, {"select", 3600, true}, {"chan receive", 59, false},
+		{"IO wait", 3600, false},   {"sleep", 3600, false},
+	};
+	static struct judged j;
+
+	(void)state;
+	if (!tmp_has_holes())
+		skip();
+	for (const struct mkgo_release *r = mkgo_releases; r->minor; r++)
+		for (size_t i = 0; i < COUNT_OF(cases); i++) {
+			const struct verdict *v;
+
+			judge(&j, with_waiting(r, cases[i].reason, cases[i].seconds));
+			assert_non_null(find(&j, "goroutine-stacks"));
+			v = find(&j, "goroutine-leak");
+			assert_int_equal(v != NULL, cases[i].leaked);
+			if (v) {
+				assert_int_equal(v->bytes, LEAKED * 16384);
+				assert_contains(v->summary, "110 goroutines that may be leaked");
+				assert_contains(v->remedy, "were started by 0x401233");
+				assert_contains(v->summary, cases[i].reason);
+				assert_string_equal(v->part, "StackInuse");
+			}
+			finish(&j);
+		}
+}
+
+#define THREADS 7
+
+static struct mkgo *with_threads(const struct mkgo_release *r, size_t idle)
+{
+	struct mkgo *go = mkgo_new(r->minor, r->patch);
+	va_t ms[THREADS];
+
+	for (unsigned i = 0; i < THREADS; i++) {
+		ms[i] = mkgo_m(go, (struct mkgo_m){.tid = 100 + i,
+						   .g0 = mkgo_stack(go, 16384),
+						   .gsignal = mkgo_stack(go, 262144)});
+		mkcore_thread(go->mk, (struct mkcore_thread){.tid = 100 + i});
+	}
+	mkgo_finish(go);
+	for (size_t i = 0; i < idle; i++)
+		mkgo_poke(go, ms[i], RT_M_SCHEDLINK, i + 1 < idle ? ms[i + 1] : 0);
+	if (idle)
+		mkgo_poke(go, go->rt.globals[RT_G_SCHED], RT_SCHED_MIDLE, ms[0]);
+	return go;
+}
+
+static void test_idle_threads(void **state)
+{
+	static struct judged j;
+
+	(void)state;
+	if (!tmp_has_holes())
+		skip();
+	for (const struct mkgo_release *r = mkgo_releases; r->minor; r++)
+		for (int idle = 0; idle < 2; idle++) {
+			const struct verdict *v;
+
+			judge(&j, with_threads(r, idle ? THREADS - 1 : 0));
+			v = find(&j, "idle-threads");
+			assert_int_equal(v != NULL, idle);
+			if (v) {
+				assert_int_equal(v->bytes, (THREADS - 1) * (16384 + 262144));
+				assert_contains(v->summary, "6 threads that have nothing to do");
+			}
+			finish(&j);
+		}
+}
+
 TEST_MAIN(TEST(test_all), TEST(test_none), TEST(test_released), TEST(test_gaps), TEST(test_stacks),
-	  TEST(test_cleared), TEST(test_absent), TEST(test_dead), TEST(test_limit),
-	  TEST(test_shipped))
+	  TEST(test_cleared), TEST(test_absent), TEST(test_dead), TEST(test_limit), TEST(test_leak),
+	  TEST(test_idle_threads), TEST(test_shipped))

@@ -40,6 +40,7 @@ var (
 		"garbage":  garbage,
 		"limit":    limit,
 		"stacks":   stacks,
+		"leaked":   stacks,
 		"returned": stacks,
 		"ended":    ended,
 		"buckets":  buckets,

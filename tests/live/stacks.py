@@ -1,0 +1,186 @@
+"""Compares what spanscope says of goroutines with how the process itself listed them: FILE.stacks
+is runtime.Stack of all, FILE.profile pprof.Lookup("goroutine") with debug=1."""
+
+import collections
+import re
+
+HEADER = re.compile(r"goroutine (\d+) (?:gp=\S+ m=\S+ (?:mp=\S+ )?)?\[([^\]]*)\]:$")
+PLACE = re.compile(r"\t(.*):(\d+)(?: \+0x[0-9a-f]+)?$")
+CREATED = re.compile(r"created by (.*?)(?: in goroutine (\d+))?$")
+GROUP = re.compile(r"(\d+) @ ")
+FRAME = re.compile(r"#\t0x[0-9a-f]+\t(.*?)\+0x[0-9a-f]+\s+(.*):(\d+)$")
+
+# The listing calls runtime.gopanic what the program calls it; other calls of the runtime's are
+# shown by name only where they are exported.
+PANIC = "panic"
+
+
+def plain(name):
+    """A function's name as listings have it: without types that it was made for."""
+    return re.sub(r"\[.*\]", "[...]", name)
+
+
+def is_runtime(name):
+    """What a listing leaves out, or spells otherwise: what cgo makes has no dot in its name."""
+    return name.startswith("runtime.") or name == PANIC or "." not in name
+
+
+def read_stacks(text):
+    """{goid: (state, [(function, file, line)], creation)} of a listing."""
+    goroutines = {}
+    for block in text.strip().split("\n\n"):
+        lines = block.splitlines()
+        header = HEADER.match(lines[0])
+        if not header:
+            raise ValueError(f"no header of a goroutine: {lines[0]}")
+        frames, created = [], None
+        for call, place in zip(lines[1::2], lines[2::2]):
+            where = PLACE.match(place)
+            if by := CREATED.match(call):
+                created = by[1], where[1], int(where[2]), by[2] and int(by[2])
+            elif not is_runtime(call[:call.rindex("(")]):
+                frames.append((call[:call.rindex("(")], where[1], int(where[2])))
+        goroutines[int(header[1])] = header[2].split(",")[0], frames, created
+    return goroutines
+
+
+def read_profile(text):
+    """{stack: number} of a profile, the runtime's calls left out."""
+    groups, count, frames = collections.Counter(), 0, []
+    for line in [*text.splitlines()[1:], ""]:
+        if head := GROUP.match(line):
+            count, frames = int(head[1]), []
+        elif frame := FRAME.match(line):
+            if not is_runtime(frame[1]):
+                frames.append((plain(frame[1]), frame[2], int(frame[3])))
+        elif not line and count:
+            groups[tuple(frames)] += count
+            count = 0
+    return groups
+
+
+def calls(rows):
+    """The frames of a group as a listing has them."""
+    return [(plain(row["func"]), row["file"], row["line"]) for row in rows
+            if not is_runtime(row["func"])]
+
+
+def check_each(document, known, moving):
+    """Goroutine by goroutine. Those that move have no lines that could be compared."""
+    seen = {row["goid"]: row for row in document["goroutines"]}
+    for goid, (state, frames, created) in known.items():
+        row = seen.get(goid)
+        if not row:
+            yield f"goroutine {goid} is missing"
+            continue
+        ours = calls(document["groups"][row["group"]]["frames"])
+        if goid == 1 or frames and frames[0][0] == "main.spin":
+            if [name for name, _, _ in ours][-1:] != [frames[-1][0]]:
+                yield f"goroutine {goid}: {ours}, not {frames}"
+            continue
+        if row["state"] != state and not moving:
+            yield f"goroutine {goid}: {row['state']}, not {state}"
+        if ours != frames:
+            yield f"goroutine {goid}: {ours}, not {frames}"
+        by = row["created_by"]
+        if created and (by["file"], by["line"]) != created[1:3]:
+            yield f"goroutine {goid}: created at {by['file']}:{by['line']}, not {created}"
+        if created and created[3] and row["parent"] != created[3]:
+            yield f"goroutine {goid}: created by {row['parent']}, not {created[3]}"
+    users = {goid for goid, row in seen.items()
+             if not document["groups"][row["group"]]["system"]}
+    if users != set(known):
+        yield f"goroutines {sorted(users ^ set(known))} are in one list only"
+
+
+def check_groups(document, profile):
+    """Group by group; main, which wrote the profile, has moved since."""
+    ours = collections.Counter()
+    for group in document["groups"]:
+        if not group["system"]:
+            ours[tuple(calls(group["frames"]))] += group["count"]
+    def others(groups):
+        return {stack: n for stack, n in groups.items()
+                if not any(name in ("main.main", "main.spin") for name, _, _ in stack)}
+    ours, known = others(ours), others(profile)
+    for stack in ours.keys() | known.keys():
+        if ours.get(stack, 0) != known.get(stack, 0):
+            yield f"{ours.get(stack, 0)} goroutines, not {known.get(stack, 0)}, in {stack}"
+
+
+def check_stacks(document):
+    """Sums, and complete stacks but where C begins."""
+    total = collections.Counter()
+    for group in document["groups"]:
+        for key in ("allocated", "used", "resident"):
+            total[key] += group["stack"][key]
+        if group["ends"] != "bottom":
+            yield f"a stack ends in '{group['ends']}': {group['frames'][-1]}"
+    for key, value in total.items():
+        if document["total"]["stack"][key] != value:
+            yield f"total {key} {document['total']['stack'][key]}, groups {value}"
+
+
+def check_labels(document, each):
+    """The planted labels, on as many goroutines as have them."""
+    found = [group for group in document["groups"] if group["labels"]]
+    if [(group["count"], group["labels"]) for group in found] != [
+            (each, ["kind=labelled", "request=" + 20 * "r"])]:
+        yield f"labels {[(group['count'], group['labels']) for group in found]}"
+
+
+def check_locked(document, each):
+    """Those that locked themselves, and those that C called."""
+    def locked(row):
+        group = document["groups"][row["group"]]
+        return (row["locked"] and not group["system"] and row["goid"] != 1
+                and not through_c([frame["func"] for frame in group["frames"]]))
+    count = sum(map(locked, document["goroutines"]))
+    if count != each:
+        yield f"{count} goroutines are locked to threads, not {each}"
+
+
+def check_addresses(document, named):
+    """Without an executable the same groups are found by frame pointers, as addresses."""
+    if any(row["func"] for group in document["groups"] for row in group["frames"]):
+        yield "no-exe: there are names"
+    def waiting(groups):
+        return sum(group["count"] for group in groups if group["status"] == "waiting")
+    if waiting(document["groups"]) != waiting(named["groups"]):
+        yield f"no-exe: {waiting(document['groups'])} goroutines wait"
+    # What the tables found of a goroutine that waits is found without them too, and wrappers.
+    found = [set(addresses(group)) for group in document["groups"]]
+    for group in named["groups"]:
+        names = [row["func"] for row in group["frames"]]
+        if group["status"] == "waiting" and not group["system"] and not through_c(names) and \
+                not any(holds(more, addresses(group)) for more in found):
+            yield f"no-exe: lost {names}"
+
+
+def through_c(names):
+    """C keeps frame pointers of its own: what called it cannot be found without tables."""
+    return "runtime.cgocallback" in names
+
+
+def addresses(group):
+    """Of the calls that were compiled as such."""
+    return [int(row["pc"], 16) for row in group["frames"] if not row["inlined"]]
+
+
+def holds(found, known):
+    """What a signal interrupted stands at its instruction, not behind a call."""
+    return all(pc in found or pc - 1 in found for pc in known)
+
+
+def check(tool, truth, dump):
+    """Yields what differs on one core."""
+    folder = tool.core.parent
+    known = read_stacks((folder / "truth.stacks").read_text())
+    profile = read_profile((folder / "truth.profile").read_text())
+    document = tool.run_json("goroutines", "--all", "--labels", "--threads")
+    yield from check_each(document, known, moving=False)
+    yield from check_groups(document, profile)
+    yield from check_stacks(document)
+    yield from check_labels(document, truth["each"])
+    yield from check_locked(document, truth["each"])
+    yield from check_addresses(tool.run_json("goroutines", after=("--no-exe",)), document)
