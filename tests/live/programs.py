@@ -272,7 +272,7 @@ PROGRAMS = {
     "idle": Program(idle, "idle"),
     "released": Program(released, "idle", ("-release",)),
     "ballast": Program(ballast, "ballast"),
-    "goroutines": Program(quiet, "goroutines", modes=("static", "pie", "cgo"), frozen=False,
+    "goroutines": Program(quiet, "goroutines", modes=("static", "pie", "cgo", "arm64"), frozen=False,
                           tables=stacks.check, c_heap=True),
     "pages": Program(quiet, "pages", tables=pages),
     "limits": Program(quiet, "manyspans", ("-blocks", "100000"), dumps=("kernel",), tables=limits,

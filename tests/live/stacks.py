@@ -8,7 +8,7 @@ HEADER = re.compile(r"goroutine (\d+) (?:gp=\S+ m=\S+ (?:mp=\S+ )?)?\[([^\]]*)\]
 PLACE = re.compile(r"\t(.*):(\d+)(?: \+0x[0-9a-f]+)?$")
 CREATED = re.compile(r"created by (.*?)(?: in goroutine (\d+))?$")
 GROUP = re.compile(r"(\d+) @ ")
-FRAME = re.compile(r"#\t0x[0-9a-f]+\t(.*?)\+0x[0-9a-f]+\s+(.*):(\d+)$")
+FRAME = re.compile(r"#\t0x[0-9a-f]+\t+(.*?)\+0x[0-9a-f]+\s+(.*):(\d+)$")
 
 # The listing calls runtime.gopanic what the program calls it; other calls of the runtime's are
 # shown by name only where they are exported.
@@ -141,9 +141,12 @@ def check_locked(document, each):
 
 
 def check_addresses(document, named):
-    """Without an executable the same groups are found by frame pointers, as addresses."""
+    """Without an executable the same groups are found by frame pointers, as addresses; with names
+    where the core has the executable's constants (qemu's, and some position-independent ones)."""
     if any(row["func"] for group in document["groups"] for row in group["frames"]):
-        yield "no-exe: there are names"
+        if stacks_of(document) != stacks_of(named):
+            yield "no-exe: there are names, but other groups"
+        return
     def waiting(groups):
         return sum(group["count"] for group in groups if group["status"] == "waiting")
     if waiting(document["groups"]) != waiting(named["groups"]):
@@ -155,6 +158,13 @@ def check_addresses(document, named):
         if group["status"] == "waiting" and not group["system"] and not through_c(names) and \
                 not any(holds(more, addresses(group)) for more in found):
             yield f"no-exe: lost {names}"
+
+
+def stacks_of(document):
+    groups = collections.Counter()
+    for group in document["groups"]:
+        groups[group["status"], tuple(calls(group["frames"]))] += group["count"]
+    return groups
 
 
 def through_c(names):

@@ -168,7 +168,9 @@ func settled(runners int) (stacks, profile []byte) {
 		var buf bytes.Buffer
 		check(pprof.Lookup("goroutine").WriteTo(&buf, 1))
 		time.Sleep(200 * time.Millisecond)
-		if runners > 0 || bytes.Equal(others(listing()), others(stacks)) {
+		still := !bytes.Contains(stacks, []byte("[runnable")) &&
+			bytes.Equal(others(listing()), others(stacks))
+		if runners > 0 || still {
 			return stacks, buf.Bytes()
 		}
 	}
