@@ -73,12 +73,14 @@ static const char *text_at(const struct pclntab *t, u64 at)
 }
 
 /* Bytes of the module's constants: of the core where it has them, since there they are relocated,
- * or of the executable. NULL when neither has all. */
+ * of the executable, or of a plugin's file. NULL when none has all. */
 static const u8 *constants(const struct rt *rt, va_t va, u64 n)
 {
 	const u8 *bytes = image_view(rt->im, va, n);
 
-	return !bytes && rt->bin ? binary_view(rt->bin, va, n) : bytes;
+	if (!bytes && rt->bin)
+		bytes = binary_view(rt->bin, va, n);
+	return bytes ? bytes : image_file_view(rt->im, va, n);
 }
 
 /* Since 1.16 the header ends in the offsets of the names, the files of compilation units, the

@@ -115,6 +115,19 @@ struct err *image_read(const struct image *im, va_t va, void *buf, size_t n)
 	return NULL;
 }
 
+const u8 *image_file_view(const struct image *im, va_t va, size_t n)
+{
+	const struct vma *v = image_vma(im, va);
+	const struct mapped_file *f = v && v->file >= 0 ? &im->files.v[v->file] : NULL;
+	u64 at;
+
+	if (!f || !f->proved || n > v->hi - va ||
+	    __builtin_add_overflow(v->offset, va - v->lo, &at) || at > f->file.size ||
+	    n > f->file.size - at)
+		return NULL;
+	return f->file.data + at;
+}
+
 bool image_u64(const struct image *im, va_t va, u64 *ret)
 {
 	u64 off;

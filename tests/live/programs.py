@@ -291,7 +291,7 @@ PROGRAMS = {
     "dead": Program(dead, "dead", dumps=("kernel",), without=("1.21", "1.22", "1.23", "1.25")),
     "userarena": Program(userarena, "userarena", twins=True, modes=("arenas",), without=("1.15", "1.19")),
     "altstack": Program(altstack, "altstack", modes=("cgo",), c_heap=True),
-    "plugin": Program(modules, "plugin", twins=True, modes=("plugin",), c_heap=True),
+    "plugin": Program(modules, "plugin", tables=stacks.check_plugin, twins=True, modes=("plugin",), c_heap=True),
     "c-shared": Program(modules, "cshared", twins=True, modes=("c-shared",), c_heap=True),
     "two": Program(None, "tworuntimes", modes=("two",), dumps=("gcore",),
                    refused="several Go runtimes are in this process"),

@@ -4,6 +4,8 @@ is runtime.Stack of all, FILE.profile pprof.Lookup("goroutine") with debug=1."""
 import collections
 import re
 
+import twins
+
 HEADER = re.compile(r"goroutine (\d+) (?:gp=\S+ m=\S+ (?:mp=\S+ )?)?\[([^\]]*)\]:$")
 PLACE = re.compile(r"\t(.*):(\d+)(?: \+0x[0-9a-f]+)?$")
 CREATED = re.compile(r"created by (.*?)(?: in goroutine (\d+))?$")
@@ -182,6 +184,25 @@ def holds(found, known):
     return all(pc in found or pc - 1 in found for pc in known)
 
 
+def check_twin(tool, known):
+    """A stripped executable has the same table of functions."""
+    twin = twins.strip(tool.json("overview")["exe"]["path"], tool.core.parent)
+    document = tool.run_json("goroutines", "--all", "--labels", "--threads", after=(twin,))
+    twin.unlink()
+    for key in ("groups", "goroutines", "threads", "total", "clock_ns"):
+        for difference in list(twins.compare(known[key], document[key], key))[:3]:
+            yield f"twin: {difference}"
+
+
+def check_plugin(tool, truth, dump):
+    """A goroutine that waits in the module which the program has loaded."""
+    document = tool.run_json("goroutines")
+    names = [[name.rpartition("/")[2] for name, _, _ in calls(group["frames"])]
+             for group in document["groups"] if group["wait"] == "chan receive"]
+    if not any("module.forEver" in stack[0] or "forEver" in stack[0] for stack in names if stack):
+        yield f"no goroutine of the plugin in {names}"
+
+
 def check(tool, truth, dump):
     """Yields what differs on one core."""
     folder = tool.core.parent
@@ -193,4 +214,6 @@ def check(tool, truth, dump):
     yield from check_stacks(document)
     yield from check_labels(document, truth["each"])
     yield from check_locked(document, truth["each"])
+    if dump != "qemu":
+        yield from check_twin(tool, document)
     yield from check_addresses(tool.run_json("goroutines", after=("--no-exe",)), document)

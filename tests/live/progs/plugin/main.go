@@ -20,6 +20,11 @@ func main() {
 	data, bss := plant.(func() (int, int))()
 	truth.Note("module_data_bytes", data)
 	truth.Note("module_bss_bytes", bss)
+	wait, err := module.Lookup("Wait")
+	check(err)
+	started := make(chan int)
+	go wait.(func(chan int))(started)
+	<-started
 	truth.Freeze()
 }
 

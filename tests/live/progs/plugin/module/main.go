@@ -19,4 +19,13 @@ func Plant() (dataBytes, bssBytes int) {
 	return len(data), len(bss)
 }
 
+// Wait says that it is here, and stays.
+func Wait(started chan int) {
+	started <- 1
+	forEver(started)
+}
+
+//go:noinline
+func forEver(never chan int) { <-never }
+
 func main() {}
