@@ -379,8 +379,9 @@ static const u8 *inlined_at(const struct func *f, va_t tree, va_t pc)
 	int32_t index;
 
 	if (record_table(f, COUNT_PCDATA) <= PCDATA_INLINE_INDEX ||
-	    !value_at(f, number(t, f->rec + t->form->record_bytes + 4 * PCDATA_INLINE_INDEX, 0), pc,
-		      &index) ||
+	    !value_at(f,
+		      number(t, f->rec + t->form->record_bytes + 4 * (u64)PCDATA_INLINE_INDEX, 0),
+		      pc, &index) ||
 	    index < 0 || (u64)index > MAX_TREE_BYTES / t->form->inline_bytes)
 		return NULL;
 	return constants(t->rt, va_plus(tree, (u64)index * t->form->inline_bytes),

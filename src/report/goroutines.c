@@ -8,15 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The calls of a group as a table; NULL when the filters leave it out. */
+struct shown {
+	struct doc_table *calls;
+};
+
 /* The report under construction. */
 struct listing {
 	struct report *r;
 	struct doc *d;
 	const struct snapshot *s;
 	struct goroutine_groups gg;
-	ARRAY(u32) order;                /* the groups that the filters leave, as they are shown */
-	ARRAY(u32) position;             /* by group: its place among them, or NO_GROUP */
-	ARRAY(struct doc_table *) calls; /* by group */
+	ARRAY(u32) order;          /* the groups that the filters leave, as they are shown */
+	ARRAY(u32) position;       /* by group: its place among them, or NO_GROUP */
+	ARRAY(struct shown) shown; /* by group */
 };
 
 static struct doc_table *group_calls(struct listing *l, const struct group *group)
@@ -104,7 +109,7 @@ static struct doc_table *notes_table(struct listing *l, u32 index)
 {
 	const struct group *group = &l->gg.g.v.v[index];
 	struct doc_table *t = doc_new_subtable(l->d, note_columns, COUNT_OF(note_columns));
-	size_t left_out = calls_left_out(l->calls.v[index]);
+	size_t left_out = calls_left_out(l->shown.v[index].calls);
 
 	if (left_out)
 		doc_row(t, doc_printf(l->d, "... %zu calls more, which the JSON has", left_out));
@@ -160,7 +165,7 @@ static void add_group(struct listing *l, struct doc_table *t, u32 index)
 		doc_count(group->locked), doc_count(group->labelled), labels_value(l, group),
 		creation(l, creator->gopc, creator->count, count_places(g, group)),
 		stack_value(l, group->allocated, group->used, resident),
-		doc_subtable(l->calls.v[index]), doc_subtable(notes_table(l, index)));
+		doc_subtable(l->shown.v[index].calls), doc_subtable(notes_table(l, index)));
 
 	if (group->system && !l->r->options.system)
 		doc_hide(t, row);
@@ -229,7 +234,7 @@ static void add_goroutine(struct listing *l, struct doc_table *t, size_t i)
 		      detail.parent ? doc_count(detail.parent) : doc_null(),
 		      doc_flag(detail.lockedm != 0), creation(l, detail.gopc, 0, 0),
 		      stack_value(l, gr->stack.hi - gr->stack.lo, gr->stack.hi - gr->sp, resident),
-		      doc_count(l->position.v[index]), doc_subtable(l->calls.v[index]));
+		      doc_count(l->position.v[index]), doc_subtable(l->shown.v[index].calls));
 	if (group->system && !l->r->options.system)
 		doc_hide(t, row);
 }
@@ -469,7 +474,7 @@ static struct err *list(struct listing *l)
 		bool shown = l->position.v[i] != NO_GROUP;
 		struct doc_table *calls = shown ? group_calls(l, &l->gg.g.v.v[i]) : NULL;
 
-		TRY(array_push(&l->calls, calls));
+		TRY(array_push(&l->shown, {calls}));
 	}
 	t = add_up(l);
 	add_headline(l, &t);
@@ -496,7 +501,7 @@ struct err *report_goroutines(struct report *r)
 	err = list(&l);
 	array_free(&l.order);
 	array_free(&l.position);
-	array_free(&l.calls);
+	array_free(&l.shown);
 	goroutine_groups_close(&l.gg);
 	return err;
 }

@@ -171,7 +171,7 @@ struct err *facts_find_leak(struct facts *f)
 			err = array_push(&leaks, {.bytes = 0});
 			*index = (u32)leaks.n;
 		}
-		if (!err)
+		if (!err && leaks.v)
 			add_to_leak(&leaks.v[*index - 1], gg, i);
 	}
 	for (size_t i = 0; i < leaks.n; i++)

@@ -176,25 +176,33 @@ static struct err *find_group(struct build *b, const struct group *key,
 	}
 }
 
-static struct err *count_creator(struct build *b, u32 group, va_t gopc)
+/* The entry of one creator of a group, made when there is none yet. */
+static struct err *creator_at(struct build *b, struct group *group, u64 key, va_t gopc,
+			      struct creator **ret)
 {
 	struct groups *g = b->g;
-	struct group *own = &g->v.v[group];
+	bool fresh;
+	u32 *index;
 
-	for (u64 hash = map_mix(gopc, group);; hash++) {
-		bool fresh;
-		u32 *index;
-
-		TRY(map_at(&b->creators, hash ? hash : 1, &index, &fresh));
-		if (fresh) {
-			TRY(array_push(&g->creators, {gopc, 0, own->creators}));
-			own->creators = *index = (u32)g->creators.n;
-		}
-		if (g->creators.v[*index - 1].gopc != gopc)
-			continue; /* two that have the same hash */
-		g->creators.v[*index - 1].count++;
-		return NULL;
+	TRY(map_at(&b->creators, key ? key : 1, &index, &fresh));
+	if (fresh) {
+		TRY(array_push(&g->creators, {gopc, 0, group->creators}));
+		group->creators = *index = (u32)g->creators.n;
 	}
+	*ret = &g->creators.v[*index - 1];
+	return NULL;
+}
+
+static struct err *count_creator(struct build *b, u32 group, va_t gopc)
+{
+	u64 key = map_mix(gopc, group);
+	struct creator *c;
+
+	TRY(creator_at(b, &b->g->v.v[group], key, gopc, &c));
+	while (c->gopc != gopc) /* another one that has the same hash */
+		TRY(creator_at(b, &b->g->v.v[group], ++key, gopc, &c));
+	c->count++;
+	return NULL;
 }
 
 static void add_to_group(struct groups *g, u32 index, const struct goroutine *gr,

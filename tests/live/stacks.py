@@ -2,6 +2,7 @@
 is runtime.Stack of all, FILE.profile pprof.Lookup("goroutine") with debug=1."""
 
 import collections
+import pathlib
 import re
 
 import twins
@@ -186,7 +187,7 @@ def holds(found, known):
 
 def check_twin(tool, known):
     """A stripped executable has the same table of functions."""
-    twin = twins.strip(tool.json("overview")["exe"]["path"], tool.core.parent)
+    twin = twins.strip(pathlib.Path(tool.json("overview")["exe"]["path"]), tool.core.parent)
     document = tool.run_json("goroutines", "--all", "--labels", "--threads", after=(twin,))
     twin.unlink()
     for key in ("groups", "goroutines", "threads", "total", "clock_ns"):

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define FILES_MAX 32
+#define FUNCTIONS_MAX 32
 
 struct builder {
 	struct mkpcln *p;
@@ -14,6 +15,7 @@ struct builder {
 	u64 file_at[FILES_MAX]; /* offsets of their names */
 	size_t file_count;
 	u64 names, pctab, trees;
+	va_t base, text;
 };
 
 static void put(struct builder *b, u64 at, u64 value, size_t width)
@@ -106,16 +108,18 @@ static bool has_tree(const struct mkpcln_func *f)
 	return f->inlined[0].name != NULL;
 }
 
-/* The names of all functions, and of those that were inlined. */
-struct names {
-	u64 own, inlined[2];
+/* Where in the table the things are that a function's record names. */
+struct parts {
+	u64 name, inlined_names[2];
+	u64 tables[4]; /* of values: enum above */
+	u64 tree;
 };
 
-static void append_tree(struct builder *b, const struct mkpcln_func *f, const struct names *names)
+static void append_tree(struct builder *b, const struct mkpcln_func *f, const struct parts *p)
 {
 	for (size_t i = 0; i < COUNT_OF(f->inlined); i++) {
 		const struct mkpcln_inlined *in = &f->inlined[i];
-		u64 name = in->name ? names->inlined[i] - b->names : 0;
+		u64 name = in->name ? p->inlined_names[i] - b->names : 0;
 
 		if (b->form == MKPCLN_1_20) {
 			append(b, in->id, 4);
@@ -132,18 +136,18 @@ static void append_tree(struct builder *b, const struct mkpcln_func *f, const st
 	}
 }
 
-/* Offset of a function's record; what it refers to is already there. */
-static void append_record(struct builder *b, const struct mkpcln_func *f, u64 entry, u64 text,
-			  u64 name, const u64 tables[4], u64 tree, va_t base)
+/* A function's record; what it refers to is already there. */
+static void append_record(struct builder *b, const struct mkpcln_func *f, u64 entry,
+			  const struct parts *p)
 {
 	bool absolute = b->form<MKPCLN_1_18, flags = b->form> MKPCLN_1_15;
 	unsigned trees = b->form == MKPCLN_1_15 ? 4 : 3;
 
-	append(b, absolute ? entry : entry - text, absolute ? 8 : 4);
-	append(b, name - b->names, 4);
+	append(b, absolute ? entry : entry - b->text, absolute ? 8 : 4);
+	append(b, p->name - b->names, 4);
 	append(b, 0, 8);
 	for (int t = SP; t <= LINE; t++)
-		append(b, tables[t] - b->pctab, 4);
+		append(b, p->tables[t] - b->pctab, 4);
 	append(b, has_tree(f) ? 3 : 1, 4);
 	if (flags)
 		append(b, 1, 4); /* the files of its unit begin at entry 1 */
@@ -157,100 +161,150 @@ static void append_record(struct builder *b, const struct mkpcln_func *f, u64 en
 		append(b, 0, 4);
 	if (!has_tree(f))
 		return;
-	append(b, tables[INLINED] - b->pctab, 4);
+	append(b, p->tables[INLINED] - b->pctab, 4);
 	if (absolute)
 		b->at = align_up(b->at, 8);
 	for (unsigned i = 0; i < trees; i++)
 		append(b, absolute ? 0 : UINT32_MAX, absolute ? 8 : 4);
-	append(b, absolute ? base + tree : tree - b->trees, absolute ? 8 : 4);
+	append(b, absolute ? b->base + p->tree : p->tree - b->trees, absolute ? 8 : 4);
 }
 
 static void append_names(struct builder *b, const struct mkpcln_func *funcs, size_t n,
-			 struct names *names)
+			 struct parts *parts)
 {
 	append(b, 0, 1); /* offset 0 is no name */
 	for (size_t i = 0; i < n; i++) {
-		names[i].own = append_text(b, funcs[i].name);
+		parts[i].name = append_text(b, funcs[i].name);
 		for (size_t k = 0; k < COUNT_OF(funcs[i].inlined); k++)
 			if (funcs[i].inlined[k].name)
-				names[i].inlined[k] = append_text(b, funcs[i].inlined[k].name);
+				parts[i].inlined_names[k] =
+					append_text(b, funcs[i].inlined[k].name);
 	}
 }
 
-/* Up to 1.15: header, entries, files, and anything else behind; from 1.16 on five parts. */
+/* The tables of values, and the names of the files that they number. */
+static void append_all_values(struct builder *b, const struct mkpcln_func *funcs, size_t n,
+			      struct parts *parts)
+{
+	b->pctab = b->form == MKPCLN_1_15 ? 0 : b->at;
+	append(b, 0, 1);
+	for (size_t i = 0; i < n; i++)
+		for (int t = SP; t <= INLINED; t++)
+			parts[i].tables[t] = append_values(b, &funcs[i], t);
+	for (size_t i = 0; i < b->file_count; i++)
+		b->file_at[i] = append_text(b, b->files[i]);
+	b->at = align_up(b->at, 8);
+}
+
+/* The offsets of the files' names: by number up to 1.15, then by compilation unit, of which there
+ * is one; entry 0 is nobody's. */
+static u64 append_files(struct builder *b, u64 cutab)
+{
+	b->at = MAX(b->at, cutab + 4 * (1 + b->file_count));
+	for (size_t i = 0; i < b->file_count; i++)
+		put(b, cutab + 4 * (1 + i),
+		    b->file_at[i] - (b->form == MKPCLN_1_15 ? 0 : b->file_at[0]), 4);
+	b->at = align_up(b->at, 8);
+	return cutab;
+}
+
+/* The trees of inlined calls stand behind the table, at a place that is known before. */
+static void append_trees(struct builder *b, const struct mkpcln_func *funcs, size_t n,
+			 struct parts *parts)
+{
+	u64 here = b->at;
+
+	b->at = b->trees;
+	for (size_t i = 0; i < n; i++) {
+		parts[i].tree = b->at;
+		if (has_tree(&funcs[i]))
+			append_tree(b, &funcs[i], &parts[i]);
+		b->at = align_up(b->at, 8);
+	}
+	b->p->size = b->at;
+	b->at = here;
+}
+
+/* The table of entries, and the records that they lead to. */
+static void append_functions(struct builder *b, u64 functab, const struct mkpcln_func *funcs,
+			     size_t n, const struct parts *parts)
+{
+	u64 width = b->form < MKPCLN_1_18 ? 8 : 4, entry = b->text;
+
+	for (size_t i = 0; i <= n; i++) {
+		u64 at = functab + i * 2 * width;
+
+		b->at = align_up(b->at, 8);
+		put(b, at, entry - (b->form < MKPCLN_1_18 ? 0 : b->text), width);
+		if (i == n)
+			break;
+		put(b, at + width, b->at - b->p->funcs, width);
+		append_record(b, &funcs[i], entry, &parts[i]);
+		entry += funcs[i].bytes;
+	}
+}
+
+static void put_header(struct builder *b, size_t n)
+{
+	static const u32 magic[] = {0xfffffffb, 0xfffffffa, 0xfffffff0, 0xfffffff1};
+
+	put(b, 0, magic[b->form], 4);
+	put(b, 6, 1, 1);
+	put(b, 7, 8, 1);
+	put(b, 8, n, 8);
+}
+
+/* Up to 1.15: header, entries, where the files are, and anything else. */
+static void build_single(struct builder *b, const struct mkpcln_func *funcs, size_t n,
+			 struct parts *parts)
+{
+	u64 functab = 16, behind = functab + n * 16 + 8, files = behind + 8;
+
+	b->at = files + 4 * FILES_MAX;
+	append_names(b, funcs, n, parts);
+	append_all_values(b, funcs, n, parts);
+	put(b, behind, files, 4);
+	put(b, files, b->file_count + 1, 4);
+	append_files(b, files);
+	append_trees(b, funcs, n, parts);
+	append_functions(b, functab, funcs, n, parts);
+}
+
+/* From 1.16 on: a header with the offsets of five parts. */
+static void build_parts(struct builder *b, const struct mkpcln_func *funcs, size_t n,
+			struct parts *parts)
+{
+	u64 header = b->form == MKPCLN_1_16 ? 24 : 32, offsets[5];
+
+	b->names = b->at = header + sizeof(offsets);
+	append_names(b, funcs, n, parts);
+	append_all_values(b, funcs, n, parts);
+	offsets[0] = b->names;
+	offsets[1] = append_files(b, b->at);
+	offsets[2] = b->file_at[0];
+	offsets[3] = b->pctab;
+	offsets[4] = b->p->funcs = b->at;
+	for (size_t i = 0; i < COUNT_OF(offsets); i++)
+		put(b, header + 8 * i, offsets[i], 8);
+	b->at += (n + 1) * (b->form < MKPCLN_1_18 ? 16 : 8);
+	append_trees(b, funcs, n, parts);
+	append_functions(b, b->p->funcs, funcs, n, parts);
+}
+
 void mkpcln(struct mkpcln *ret, enum mkpcln_form form, va_t base, va_t text,
 	    const struct mkpcln_func *funcs, size_t n)
 {
-	static const u32 magic[] = {0xfffffffb, 0xfffffffa, 0xfffffff0, 0xfffffff1};
-	struct builder b = {.p = ret, .form = form};
-	u64 entry_bytes = form < MKPCLN_1_18 ? 8 : 4, tables[32][4], trees[32], entry = text;
-	u64 parts = form == MKPCLN_1_16 ? 24 : 32, functab = 16, cutab;
-	struct names names[32];
+	struct builder b = {.p = ret, .form = form, .base = base, .text = text};
+	struct parts parts[FUNCTIONS_MAX] = {{0}};
 
-	assert_true(n < COUNT_OF(names));
+	assert_true(n < FUNCTIONS_MAX);
 	memset(ret, 0, sizeof(*ret));
-	put(&b, 0, magic[form], 4);
-	put(&b, 6, 1, 1);
-	put(&b, 7, 8, 1);
-	put(&b, 8, n, 8);
-	/* The trees come last, but everything refers to them: room for all is left at the end. */
 	b.trees = sizeof(ret->bytes) - 2048;
-	b.at = form == MKPCLN_1_15 ? functab + (n + 1) * 16 : parts + 40;
+	put_header(&b, n);
 	if (form == MKPCLN_1_15)
-		b.at += 4 * FILES_MAX;
+		build_single(&b, funcs, n, parts);
 	else
-		b.names = b.at;
-	append_names(&b, funcs, n, names);
-	b.pctab = form == MKPCLN_1_15 ? 0 : b.at;
-	append(&b, 0, 1);
-	for (size_t i = 0; i < n; i++)
-		for (int t = SP; t <= INLINED; t++)
-			tables[i][t] = append_values(&b, &funcs[i], t);
-	for (size_t i = 0; i < b.file_count; i++)
-		b.file_at[i] = append_text(&b, b.files[i]);
-	b.at = align_up(b.at, 8);
-	cutab = form == MKPCLN_1_15 ? functab + n * 16 + 16 : b.at;
-	if (form == MKPCLN_1_15) {
-		put(&b, functab + n * 16 + 8, cutab, 4);
-		put(&b, cutab, b.file_count + 1, 4);
-	} else {
-		b.at += 4 * (1 + b.file_count);
-	}
-	for (size_t i = 0; i < b.file_count; i++)
-		put(&b, cutab + 4 * (1 + i), b.file_at[i] - (b.pctab ? b.file_at[0] : 0), 4);
-	b.at = align_up(b.at, 8);
-	ret->funcs = form == MKPCLN_1_15 ? 0 : b.at;
-	if (form != MKPCLN_1_15) {
-		u64 offsets[] = {b.names, cutab, b.file_at[0], b.pctab, b.at};
-
-		for (size_t i = 0; i < COUNT_OF(offsets); i++)
-			put(&b, parts + 8 * i, offsets[i], 8);
-		functab = b.at;
-		b.at += (n + 1) * 2 * entry_bytes;
-	}
-	for (size_t i = 0, at = b.trees; i < n; i++) {
-		u64 here = b.at;
-
-		trees[i] = at;
-		b.at = at;
-		if (has_tree(&funcs[i]))
-			append_tree(&b, &funcs[i], &names[i]);
-		at = align_up(b.at, 8);
-		ret->size = at;
-		b.at = here;
-	}
-	for (size_t i = 0; i <= n; i++) {
-		b.at = align_up(b.at, 8);
-		put(&b, functab + i * 2 * entry_bytes, entry - (form < MKPCLN_1_18 ? 0 : text),
-		    entry_bytes);
-		if (i == n)
-			break;
-		put(&b, functab + i * 2 * entry_bytes + entry_bytes, b.at - ret->funcs,
-		    entry_bytes);
-		ret->records[i] = b.at;
-		append_record(&b, &funcs[i], entry, text, names[i].own, tables[i], trees[i], base);
-		entry += funcs[i].bytes;
-	}
+		build_parts(&b, funcs, n, parts);
 	assert_true(b.at <= b.trees);
 	ret->table_bytes = b.at;
 	ret->gofunc = b.trees;

@@ -29,7 +29,6 @@ struct mkpcln {
 	u64 table_bytes, size;
 	u64 funcs;  /* offset of the part that ends the table: moduledata.pclntable */
 	u64 gofunc; /* offset of the trees */
-	u64 records[32];
 };
 
 /* Lays the functions one behind the other from text on; the table itself is to stand at base. */

@@ -138,14 +138,14 @@ static void check_chain(struct process *p, const struct stack *s, const int *cha
 	assert_int_equal(s->stop != 0, how == STACK_DAMAGED);
 }
 
-#define EACH_RELEASE(r) for (const struct mkgo_release *r = mkgo_everywhere; r->minor; r++)
+#define EACH_RELEASE for (const struct mkgo_release *r = mkgo_everywhere; r->minor; r++)
 
 static void test_parked(void **state)
 {
 	static const int chain[] = {GOPARK, RECURSE, RECURSE, START, GOEXIT, -1};
 
 	(void)state;
-	EACH_RELEASE(r)
+	EACH_RELEASE
 	{
 		struct process p;
 		struct stack s;
@@ -168,7 +168,7 @@ static void test_new(void **state)
 	static const int chain[] = {START, GOEXIT, -1};
 
 	(void)state;
-	EACH_RELEASE(r)
+	EACH_RELEASE
 	{
 		struct process p;
 		struct stack s;
@@ -191,7 +191,7 @@ static void test_syscall(void **state)
 	static const int chain[] = {RECURSE, START, GOEXIT, -1};
 
 	(void)state;
-	EACH_RELEASE(r)
+	EACH_RELEASE
 	{
 		struct process p;
 		struct stack s;
@@ -215,7 +215,7 @@ static void test_running(void **state)
 	static const int chain[] = {RECURSE, START, GOEXIT, -1};
 
 	(void)state;
-	EACH_RELEASE(r)
+	EACH_RELEASE
 	for (int prologue = 0; prologue < 2; prologue++) {
 		struct process p;
 		struct stack s;
@@ -241,7 +241,7 @@ static void test_on_system_stack(void **state)
 	static const int chain[] = {RECURSE, START, GOEXIT, -1};
 
 	(void)state;
-	EACH_RELEASE(r)
+	EACH_RELEASE
 	for (int vdso = 0; vdso < 2; vdso++) {
 		struct process p;
 		struct stack s;
@@ -266,7 +266,7 @@ static void test_on_system_stack(void **state)
 static void test_no_registers(void **state)
 {
 	(void)state;
-	EACH_RELEASE(r)
+	EACH_RELEASE
 	{
 		struct process p;
 		struct stack s;
@@ -286,7 +286,7 @@ static void test_injected(void **state)
 	static const int chain[] = {GOPARK, SIGPANIC, RECURSE, START, GOEXIT, -1};
 
 	(void)state;
-	EACH_RELEASE(r)
+	EACH_RELEASE
 	{
 		struct process p;
 		struct stack s;
@@ -321,7 +321,7 @@ static void test_ends(void **state)
 	};
 
 	(void)state;
-	EACH_RELEASE(r)
+	EACH_RELEASE
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		struct process p;
 		struct stack s;
@@ -344,7 +344,7 @@ static void test_ends(void **state)
 static void test_damage(void **state)
 {
 	(void)state;
-	EACH_RELEASE(r)
+	EACH_RELEASE
 	for (int i = 0; i < 4; i++) {
 		struct process p;
 		struct stack s;
@@ -384,7 +384,7 @@ static void test_machine(void **state)
 	static const int chain[] = {FUTEX, START, MSTART, -1};
 
 	(void)state;
-	EACH_RELEASE(r)
+	EACH_RELEASE
 	{
 		struct process p;
 		struct stack s;
@@ -413,7 +413,7 @@ static void test_frame_pointers(void **state)
 	static const int chain[] = {GOPARK, RECURSE, START, GOEXIT};
 
 	(void)state;
-	EACH_RELEASE(r)
+	EACH_RELEASE
 	for (int kept = 0; kept < 2; kept++) {
 		struct process p;
 		struct stack s;
@@ -445,7 +445,7 @@ static void test_bad_frame_pointers(void **state)
 	static const enum stack_end ends[] = {STACK_DAMAGED, STACK_FOREIGN, STACK_DAMAGED};
 
 	(void)state;
-	EACH_RELEASE(r)
+	EACH_RELEASE
 	for (size_t i = 0; i < COUNT_OF(ends); i++) {
 		struct process p;
 		struct stack s;
