@@ -95,8 +95,8 @@ struct err *image_read(const struct image *im, va_t va, void *buf, size_t n) ERR
 /* The bytes in place; NULL when they are not all in one segment. */
 const u8 *image_view(const struct image *im, va_t va, size_t n);
 
-/* What a mapped file has for n bytes of the process at va, in place, where residency_build proved the
- * file to be the one that was mapped; NULL elsewhere. */
+/* What a mapped file has for n bytes of the process at va, in place, where residency_build proved
+ * the file to be the one that was mapped; NULL elsewhere. */
 const u8 *image_file_view(const struct image *im, va_t va, size_t n);
 
 /* Little-endian words; false when not in the core. */

@@ -29,7 +29,8 @@ static const struct mkpcln_func functions[FUNCTIONS] = {
 	[FUTEX] = {.name = "runtime.futex", .file = "/a.s", .bytes = 64, .line = 9},
 };
 
-#define INSIDE 16 /* bytes into a function, where its frame is made */
+#define FLAGS_SINCE 16 /* the minor release whose table can say that a function switches stacks */
+#define INSIDE 16      /* bytes into a function, where its frame is made */
 
 static va_t entry_of(int function)
 {
@@ -327,6 +328,8 @@ static void test_ends(void **state)
 		struct stack s;
 		va_t sp;
 
+		if (cases[i].end == STACK_SWITCHED && r->minor < FLAGS_SINCE)
+			continue;
 		begin(&p, r, G_WAITING);
 		sp = p.stack.lo + GOPARK_SP;
 		saved(&p, return_to(cases[i].chain[0]), sp);
