@@ -8,6 +8,7 @@
     holes   a heap of 16 GiB in a million spans, of which every second page is resident
     binary  a small heap, whose executable has 100 MB and compressed DWARF
     data    a small heap, 100 MB of variables, and a stripped executable
+    stacks  a million goroutines in sixteen groups
 
 Programs are built with Go 1.26, and dumped by the kernel, once; their cores stay in the cache
 folder (holes: 8.5 GB on disk, and as much memory while the program runs). Prints a table a case:
@@ -37,6 +38,7 @@ PROGRAMS = {
     "holes": ["manyspans", "-blocks", "1000000", "-write", "2"],
     "binary": ["bigbinary"],
     "data": ["bigdata"],
+    "stacks": ["leak", "-count", "1000000", "-kinds", "16"],
 }
 
 # The executable of 100 MB: so many packages of so many functions.
@@ -201,8 +203,13 @@ def bench_data(spanscope, core):
     measure("`spanscope --no-exe core`", [spanscope, "--no-exe", core])
 
 
+def bench_stacks(spanscope, core):
+    measure("`spanscope core`", [spanscope, core])
+    measure("`spanscope goroutines core`", [spanscope, "goroutines", core])
+
+
 BENCHES = {"heap": bench_heap, "spans": bench_overview, "holes": bench_overview,
-           "binary": bench_binary, "data": bench_data}
+           "binary": bench_binary, "data": bench_data, "stacks": bench_stacks}
 
 
 def main():

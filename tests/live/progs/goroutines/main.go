@@ -7,8 +7,8 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"io/ioutil"
 	"net"
-	"os"
 	"runtime"
 	"runtime/pprof"
 	"strings"
@@ -206,8 +206,8 @@ func main() {
 	runtime.GC()
 	name := flag.Lookup("truth").Value.String()
 	stacks, profile := settled(*spinners)
-	check(os.WriteFile(name+".profile", profile, 0o644))
-	check(os.WriteFile(name+".stacks", stacks, 0o644))
+	check(ioutil.WriteFile(name+".profile", profile, 0o644))
+	check(ioutil.WriteFile(name+".stacks", stacks, 0o644))
 	truth.Note("each", each)
 	truth.Note("leak", *leak)
 	truth.Stand()
