@@ -180,7 +180,9 @@ format: ## reformat all C files
 
 install: $(BUILD)/spanscope ## install below PREFIX (/usr/local)
 	install -D -m 755 $(BUILD)/spanscope $(DESTDIR)$(PREFIX)/bin/spanscope
+	install -D -m 755 scripts/spanscope-sidecar $(DESTDIR)$(PREFIX)/bin/spanscope-sidecar
 	install -D -m 644 src/cli/spanscope.1 $(DESTDIR)$(PREFIX)/share/man/man1/spanscope.1
+	ln -sf spanscope.1 $(DESTDIR)$(PREFIX)/share/man/man1/spanscope-sidecar.1
 	install -d $(DESTDIR)$(PREFIX)/share/spanscope/schema
 	install -m 644 src/schema/*.json $(DESTDIR)$(PREFIX)/share/spanscope/schema
 	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions

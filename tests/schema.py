@@ -1,13 +1,16 @@
 #!/usr/bin/python3
 """Every command's JSON fits its schema: schema.py SPANSCOPE FOLDER
 
-FOLDER has the unpacked shipped cores; each is analysed as it is, and without its executable.
+FOLDER has the unpacked shipped cores; each is analysed as it is, without its executable, and with a
+sidecar.
 """
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 import jsonschema
 
@@ -16,6 +19,9 @@ COMMANDS = [["overview"], ["overview", "--rss", "1G"], ["ledger"], ["ledger", "-
             ["vmas"], ["memstats"], ["sizeclasses"], ["spans"], ["spans", "--map"], ["gc"],
             ["verify"], ["goroutines"], ["goroutines", "--all", "--labels", "--threads"],
             ["pack", "--force", "-o", "build/schema.tar.zst"]]
+# With what golden/sidecar-of made for the shipped cores, whose pids these are.
+WITH_SIDECAR = [["overview"], ["ledger"], ["ledger", "--by", "vma"], ["vmas"], ["spans"], ["note"]]
+PIDS = {"fragmented-go1.26": 22071, "quiet-go1.19": 22820}
 
 
 def check(spanscope, command, core, more):
@@ -32,13 +38,33 @@ def check(spanscope, command, core, more):
     return None
 
 
+def make_sidecar(spanscope, core, folder):
+    """A copy of the core that may be changed, with a sidecar beside it."""
+    copy = folder / "core"
+    subprocess.run(["cp", "--sparse=always", core, copy], check=True)
+    subprocess.run([SCHEMAS.parents[1] / "tests" / "golden" / "sidecar-of", copy,
+                    str(PIDS[core.parent.name]), f"{copy}.d"], check=True,
+                   env=dict(os.environ, PATH=f"{spanscope.parent}:{os.environ['PATH']}"))
+    return copy
+
+
+def runs(spanscope, core, scratch):
+    """Every command on every form of the core."""
+    for more in ([], ["--no-exe"]):
+        for command in COMMANDS:
+            yield command, core, more
+    copy = make_sidecar(spanscope, core, scratch)
+    for command in WITH_SIDECAR:
+        yield command, copy, []
+
+
 def main():
     spanscope, folder = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
     passed = failed = 0
     for core in sorted(folder.glob("*/core")):
-        for more in ([], ["--no-exe"]):
-            for command in COMMANDS:
-                fault = check(spanscope, command, core, more)
+        with tempfile.TemporaryDirectory() as scratch:
+            for command, path, more in runs(spanscope, core, pathlib.Path(scratch)):
+                fault = check(spanscope, command, path, more)
                 if fault is None:
                     passed += 1
                     continue

@@ -3,6 +3,9 @@
 import re
 import subprocess
 
+# Commands that change the core in place of looking at it.
+CHANGING = ["note"]
+
 # Options that make another table of a command.
 MORE = {"ledger": [["--by", "vma"]], "spans": [["--map"]],
         "goroutines": [["--all", "--system"], ["--threads"]]}
@@ -16,6 +19,8 @@ def every(spanscope):
 
     section = help_of().split("Commands:\n")[1].split("\n\n")[0]
     for command in re.findall(r"^  ([a-z]+) ", section, re.M):
+        if command in CHANGING:
+            continue
         formats = re.search(r"^Formats: (.*)$", help_of(command), re.M).group(1)
         for more in [[]] + MORE.get(command, []):
             for form in formats.split():

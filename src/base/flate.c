@@ -23,7 +23,7 @@ static struct err *inflate_all(z_stream *z, size_t max, flate_bytes *ret)
 		if (status != Z_OK && status != Z_STREAM_END)
 			return err_new(ERR_FORMAT, "damaged gzip data");
 		if (ret->n > max)
-			return err_new(ERR_LIMIT, "unpacks to more than %zu bytes", max);
+			return err_new(ERR_FORMAT, "unpacks to more than %zu bytes", max);
 		if (status == Z_OK && z->avail_in == 0 && z->avail_out != 0)
 			return err_new(ERR_FORMAT, "gzip data is cut short");
 	}
@@ -117,4 +117,36 @@ struct err *flate_next(struct flate_stream *s, const u8 **ret, size_t *n)
 	*ret = s->out;
 	*n = STEP_BYTES - s->z.avail_out;
 	return NULL;
+}
+
+static struct err *deflate_all(z_stream *z, flate_bytes *ret)
+{
+	int status = Z_OK;
+
+	while (status != Z_STREAM_END) {
+		TRY(array_reserve(ret, STEP_BYTES));
+		z->next_out = ret->v + ret->n;
+		z->avail_out = STEP_BYTES;
+		status = deflate(z, Z_FINISH);
+		ret->n += STEP_BYTES - z->avail_out;
+		if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR)
+			return err_new(ERR_BUG, "zlib cannot pack: %d", status);
+	}
+	return NULL;
+}
+
+struct err *flate_pack(const u8 *data, size_t n, flate_bytes *ret)
+{
+	const int memory_level = 8; /* zlib's own default */
+	z_stream z = {.next_in = (u8 *)(uintptr_t)data, .avail_in = (uInt)n};
+	struct err *err;
+
+	if (n > UINT32_MAX)
+		return err_new(ERR_LIMIT, "too much to pack");
+	if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, memory_level,
+			 Z_DEFAULT_STRATEGY) != Z_OK)
+		return err_new(ERR_LIMIT, "no memory to pack");
+	err = deflate_all(&z, ret);
+	deflateEnd(&z);
+	return err;
 }

@@ -24,4 +24,7 @@ struct err *flate_next(struct flate_stream *s, const u8 **ret, size_t *n) ERR_RE
 /* Bytes of the file that have been read. */
 u64 flate_read_bytes(const struct flate_stream *s);
 
+/* Appends the bytes as a gzip file, the same one each time: without a name or a time. */
+struct err *flate_pack(const u8 *data, size_t n, flate_bytes *ret) ERR_RESULT;
+
 #endif

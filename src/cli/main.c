@@ -155,6 +155,7 @@ int main(int argc, char **argv)
 
 	/* A closed pipe is an error of write(), and has its own message and status. */
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* so has a file that is to become larger than allowed */
 	os_catch_sigbus();
 	err = opts_parse(argc, argv, &opts);
 	if (err)

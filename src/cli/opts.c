@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/units.h"
+#include "cli/cmd_note.h"
 #include "cli/version.h"
 #include "image/pack.h"
 
@@ -115,8 +116,8 @@ static struct err *set_report_option(struct report_options *r, enum option_id id
 	case OPTION_HEAP_PROFILE:
 		r->heap_profile = arg;
 		return NULL;
-	case OPTION_SMAPS:
-		r->smaps = arg;
+	case OPTION_FROM:
+		r->from = arg;
 		return NULL;
 	case OPTION_RSS:
 		return err_wrap(units_parse_bytes(arg, &r->rss), "--rss");
@@ -189,6 +190,21 @@ static struct err *set_option(struct opts *o, enum option_id id, const char *arg
 		return set_format(o, "json");
 	case OPTION_CSV:
 		return set_format(o, "csv");
+	case OPTION_SIDECAR:
+		o->sidecar.folder = arg;
+		return NULL;
+	case OPTION_SMAPS:
+		o->sidecar.smaps = arg;
+		return NULL;
+	case OPTION_PAGEMAP:
+		o->sidecar.pagemap = arg;
+		return NULL;
+	case OPTION_STATUS:
+		o->sidecar.status = arg;
+		return NULL;
+	case OPTION_NO_SIDECAR:
+		o->no_sidecar = true;
+		return NULL;
 	case OPTION_SORT:
 		o->sort = arg;
 		return NULL;
@@ -223,7 +239,7 @@ static struct err *set_option(struct opts *o, enum option_id id, const char *arg
 		return NULL;
 	case OPTION_HEAP_PROFILE:
 	case OPTION_RSS:
-	case OPTION_SMAPS:
+	case OPTION_FROM:
 	case OPTION_BY:
 	case OPTION_CLASS:
 	case OPTION_STATE:
@@ -369,6 +385,27 @@ static struct err *take_output(struct opts *o)
 	return pack_check_name(o->report.output);
 }
 
+static struct err *check_sidecar(const struct opts *o)
+{
+	const struct sidecar_options *s = &o->sidecar;
+	const char *file = s->smaps     ? "--smaps"
+			   : s->pagemap ? "--pagemap"
+			   : s->status  ? "--status"
+					: NULL;
+
+	if (o->command->needs == NEED_FILE && (s->folder || file || o->no_sidecar))
+		return err_new(ERR_USAGE, "%s takes its folder by --from", o->command->name);
+	if (s->folder && file)
+		return err_new(ERR_USAGE, "--sidecar and %s exclude each other", file);
+	if (o->no_sidecar && (s->folder || file))
+		return err_new(ERR_USAGE, "--no-sidecar and %s exclude each other",
+			       file ? file : "--sidecar");
+	if (o->report.rss && (s->folder || file))
+		return err_new(ERR_USAGE, "--rss and %s exclude each other",
+			       file ? file : "--sidecar");
+	return NULL;
+}
+
 struct err *opts_parse(int argc, char **argv, struct opts *ret)
 {
 	u64 used = 0;
@@ -380,8 +417,7 @@ struct err *opts_parse(int argc, char **argv, struct opts *ret)
 		return NULL;
 	if (ret->binary.none && ret->binary.given)
 		return err_new(ERR_USAGE, "--no-exe and an executable exclude each other");
-	if (ret->report.rss && ret->report.smaps)
-		return err_new(ERR_USAGE, "--rss and --smaps exclude each other");
+	TRY(check_sidecar(ret));
 	if (!(ret->command->formats & ret->format))
 		return err_new(ERR_USAGE, "%s has no such format; see spanscope %s --help",
 			       ret->command->name, ret->command->name);

@@ -3,10 +3,11 @@
 #define CLI_OPTS_H
 
 #include "image/binary.h"
+#include "image/sidecar.h"
 #include "report/report.h"
 
-/* Each needs the ones before. */
-enum { NEED_CORE = 0, NEED_HEAP = 1, NEED_PAGES = 3, NEED_LEDGER = 7 };
+/* Each needs the ones before; NEED_FILE is the core alone, which gets changed. */
+enum { NEED_CORE = 0, NEED_HEAP = 1, NEED_PAGES = 3, NEED_LEDGER = 7, NEED_FILE = 8 };
 
 enum format { FORMAT_TEXT = 1, FORMAT_JSON = 2, FORMAT_CSV = 4 };
 
@@ -30,6 +31,8 @@ struct opts {
 	const struct command *command;
 	const char *core;
 	struct binary_options binary;
+	struct sidecar_options sidecar;
+	bool no_sidecar;
 	struct report_options report;
 	enum format format;
 	bool test_zero; /* read all resident pages */

@@ -66,6 +66,17 @@ static struct err *build_residency(struct session *s)
 	return NULL;
 }
 
+static struct err *open_sidecar(struct session *s, const struct opts *o)
+{
+	if (o->no_sidecar)
+		return NULL;
+	TRY(sidecar_open(&s->sidecar, &s->image, &o->sidecar, &s->diags));
+	if (sidecar_is_empty(&s->sidecar))
+		return NULL;
+	s->image.sidecar = &s->sidecar;
+	return sidecar_complete_vmas(&s->sidecar, &s->image);
+}
+
 struct err *session_open(struct session *s, const struct opts *o)
 {
 	struct log_stage stage = log_stage_begin("open the core");
@@ -73,6 +84,9 @@ struct err *session_open(struct session *s, const struct opts *o)
 
 	s->image.temp_dir = temp && *temp ? temp : NULL;
 	TRY(image_open(&s->image, o->core, &s->diags));
+	if (o->command->needs == NEED_FILE)
+		return NULL;
+	TRY(open_sidecar(s, o));
 	TRY(binary_find(&s->binary, &s->image, &o->binary, &s->diags));
 	TRY(binary_find_debug(&s->binary, &s->image, &o->binary));
 	log_stage_end(&stage, s->image.vmas.n, "mappings");
@@ -91,6 +105,7 @@ void session_close(struct session *s)
 	ledger_fini(&s->ledger);
 	gort_close(&s->gort);
 	binary_close(&s->binary);
+	sidecar_close(&s->sidecar);
 	image_close(&s->image);
 	diags_fini(&s->diags);
 }

@@ -3,10 +3,12 @@
 #define CLI_SESSION_H
 
 #include "cli/opts.h"
+#include "image/sidecar.h"
 
 struct session {
 	struct diags diags;
 	struct image image;
+	struct sidecar sidecar;
 	struct binary binary;
 	struct gort gort;
 	bool has_gort;

@@ -138,12 +138,21 @@ static u64 count_phdrs(struct elf_bytes e, const Elf64_Ehdr *eh)
 	return MAX(count, bytes / sizeof(note));
 }
 
+/* Whether a table of one header less once stood where the kernel puts it: a note was added, and the
+ * longer table is elsewhere (note.h). */
+static bool is_moved_table(const Elf64_Ehdr *eh, u64 first_note, u64 phdr_count)
+{
+	return eh->e_phoff != sizeof(*eh) && phdr_count > 1 &&
+	       first_note == sizeof(*eh) + (phdr_count - 1) * sizeof(Elf64_Phdr);
+}
+
 static enum core_kind kind_by_layout(const Elf64_Ehdr *eh, const Elf64_Phdr *first, u64 phdr_count,
 				     u64 last_load, bool aligned)
 {
 	if (first->p_type != PT_NOTE)
 		return CORE_OTHER;
-	if (aligned && first->p_offset == eh->e_phoff + phdr_count * sizeof(Elf64_Phdr))
+	if (aligned && (first->p_offset == eh->e_phoff + phdr_count * sizeof(Elf64_Phdr) ||
+			is_moved_table(eh, first->p_offset, phdr_count)))
 		return CORE_KERNEL;
 	if (first->p_offset >= last_load)
 		return CORE_GCORE;

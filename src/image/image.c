@@ -7,6 +7,11 @@ static const char *const kind_names[] = {
 	[CORE_SPANSCOPE] = "spanscope", [CORE_OTHER] = "other",
 };
 
+enum core_kind image_kind(const struct image *im)
+{
+	return im->record_notes.n ? CORE_SPANSCOPE : im->kind;
+}
+
 const char *core_kind_name(enum core_kind kind)
 {
 	return kind_names[kind];
@@ -53,6 +58,7 @@ void image_close(struct image *im)
 	array_free(&im->vmas);
 	array_free(&im->files);
 	array_free(&im->threads);
+	array_free(&im->record_notes);
 	array_free(&im->res.runs);
 	arena_fini(&im->arena);
 	os_file_close(&im->core);

@@ -60,17 +60,31 @@ struct auxv {
 	u64 page_size;
 };
 
+/* A note of ours, in place; its types and their contents: image/note.h. */
+struct record_note {
+	u32 type;
+	const u8 *desc;
+	u64 n;
+};
+
+struct sidecar;
+
 struct image {
 	const char *temp_dir;     /* where packed cores are unpacked; NULL: the system's folder */
 	struct unpacked unpacked; /* what the core came out of, if it was packed */
 	struct os_file core;      /* named like the archive if it was */
-	enum core_kind kind;
+	enum core_kind kind; /* who wrote the file, as far as a note of ours leaves it to be told */
 	const struct arch *arch;
 	ARRAY(struct segment) segs;
 	ARRAY(struct vma) vmas;
 	ARRAY(struct mapped_file) files;
 	ARRAY(struct thread) threads;
 	struct auxv auxv;
+	const u8 *auxv_note; /* NT_AUXV in place, or NULL */
+	u64 auxv_bytes;
+	u32 pid;                                /* of the process; 0: not known */
+	ARRAY(struct record_note) record_notes; /* owner SPANSCOPE */
+	const struct sidecar *sidecar;          /* what else is known of its pages, or NULL */
 	bool has_notes;
 	bool truncated;
 	u64 expected_bytes;    /* file size that the headers promise */
@@ -86,6 +100,8 @@ struct image {
 struct err *image_open(struct image *im, const char *path, struct diags *d) ERR_RESULT;
 void image_close(struct image *im);
 
+/* What kind of core it is: CORE_SPANSCOPE when it has a note of ours, whoever wrote it. */
+enum core_kind image_kind(const struct image *im);
 const char *core_kind_name(enum core_kind kind);
 
 /* Copies n bytes of target memory, across borders of segments. The static fault error when one

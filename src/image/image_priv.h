@@ -16,6 +16,12 @@ struct err *elfcore_read(struct image *im, struct diags *d, struct note_range *n
 
 #define ELFCORE_MAX_NOTES 8
 
+/* Appends a change of kind at va to the runs. */
+struct err *residency_add_run(struct residency *res, va_t va, enum page_kind kind) ERR_RESULT;
+
+/* residency_build by the sidecar's record of pages. */
+struct err *exact_build(struct image *im, struct diags *d) ERR_RESULT;
+
 /* One NT_FILE entry. */
 struct file_entry {
 	va_t lo, hi;
@@ -28,6 +34,9 @@ typedef ARRAY(struct file_entry) file_entries;
 /* Notes: threads, auxv, files. Entries come out in note order. */
 struct err *notes_read(struct image *im, struct diags *d, const struct note_range *notes,
 		       size_t note_count, file_entries *entries) ERR_RESULT;
+
+/* Index of the entry of a path, which is not terminated; made when new. */
+struct err *notes_intern_file(struct image *im, const char *name, size_t len, int *ret) ERR_RESULT;
 
 /* The mapping table from segs and entries. Sorts entries. */
 struct err *vma_build(struct image *im, file_entries *entries) ERR_RESULT;

@@ -9,6 +9,9 @@
 
 #define PRSTATUS_PID 32
 
+/* struct elf_prpsinfo on 64-bit machines: pr_pid. */
+enum { PRPSINFO_PID = 24, PRPSINFO_BYTES = 136 };
+
 #define MAX_PAGE_SIZE ((u64)1 << 16)
 
 static u64 get_u64(const u8 *p)
@@ -45,8 +48,16 @@ static void read_arm_tls(struct image *im, const struct elf_note *note)
 		im->threads.v[im->threads.n - 1].tls = get_u64(note->desc);
 }
 
+static void read_prpsinfo(struct image *im, const struct elf_note *note)
+{
+	if (note->desc_len >= PRPSINFO_BYTES)
+		memcpy(&im->pid, note->desc + PRPSINFO_PID, sizeof(im->pid));
+}
+
 static void read_auxv(struct image *im, const struct elf_note *note)
 {
+	im->auxv_note = note->desc;
+	im->auxv_bytes = note->desc_len;
 	for (u64 i = 0; i + 16 <= note->desc_len; i += 16) {
 		u64 value = get_u64(note->desc + i + 8);
 
@@ -86,9 +97,9 @@ static bool path_is_shm(const char *path)
 	       starts_with(path, "/dev/shm/") || starts_with(path, "/SYSV");
 }
 
-/* Index of the path's entry, made when new. The kernel writes all mappings of a file in a row
- * (they are neighbours), so the newest entries are looked at first and few. */
-static struct err *intern_file(struct image *im, const char *name, size_t len, int *ret)
+/* The kernel writes all mappings of a file in a row (they are neighbours), so the newest entries
+ * are looked at first and few. */
+struct err *notes_intern_file(struct image *im, const char *name, size_t len, int *ret)
 {
 	static const char gone[] = " (deleted)";
 	struct mapped_file f = {0};
@@ -141,7 +152,7 @@ static struct err *read_files(struct image *im, struct diags *d, const struct el
 			     (unsigned long long)i);
 			return NULL;
 		}
-		TRY(intern_file(im, name, len, &e.file));
+		TRY(notes_intern_file(im, name, len, &e.file));
 		TRY(array_push(entries, e));
 		name += len < (size_t)(end - name) ? len + 1 : len;
 	}
@@ -158,7 +169,8 @@ static struct err *read_note(struct image *im, struct diags *d, const struct elf
 {
 	/* Types mean what they mean only under these owners. */
 	if (is_owner(note, "SPANSCOPE"))
-		im->kind = CORE_SPANSCOPE;
+		return array_push(&im->record_notes,
+				  (struct record_note){note->type, note->desc, note->desc_len});
 	if (is_owner(note, "Delve Header"))
 		im->kind = CORE_DELVE;
 	if (is_owner(note, "LINUX") && note->type == NT_ARM_TLS)
@@ -168,6 +180,9 @@ static struct err *read_note(struct image *im, struct diags *d, const struct elf
 	switch (note->type) {
 	case NT_PRSTATUS:
 		return read_prstatus(im, d, note);
+	case NT_PRPSINFO:
+		read_prpsinfo(im, note);
+		return NULL;
 	case NT_AUXV:
 		read_auxv(im, note);
 		return NULL;

@@ -13,7 +13,8 @@
 
 #include "base/bits.h"
 #include "base/log.h"
-#include "image/image.h"
+#include "image/image_priv.h"
+#include "image/sidecar.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -34,12 +35,18 @@ const char *evidence_name(enum evidence e)
 
 enum page_state residency_state(enum page_kind kind, bool reserved, bool runtime)
 {
+	if (kind >= PAGE_RECORD_RESIDENT)
+		return STATE_RESIDENT;
 	switch (kind) {
 	case PAGE_DATA:
 	case PAGE_DATA_ZERO:
 	case PAGE_NONZERO:
 	case PAGE_DIFFERS:
+	case PAGE_RECORD_RESIDENT:
 		return STATE_RESIDENT;
+	case PAGE_RECORD_SWAPPED:
+		return STATE_SWAPPED;
+	case PAGE_RECORD_ABSENT:
 	case PAGE_HOLE:
 	case PAGE_NO_ACCESS:
 	case PAGE_KERNEL:
@@ -51,6 +58,7 @@ enum page_state residency_state(enum page_kind kind, bool reserved, bool runtime
 	case PAGE_GAP:
 	case PAGE_CLEAN:
 	case PAGE_LOST:
+	case PAGE_RECORD_UNKNOWN:
 	case PAGE_KIND_COUNT:
 		break;
 	}
@@ -59,7 +67,13 @@ enum page_state residency_state(enum page_kind kind, bool reserved, bool runtime
 
 enum evidence residency_kind_evidence(enum page_kind kind)
 {
+	if (kind >= PAGE_RECORD_RESIDENT)
+		return EVIDENCE_EXACT;
 	switch (kind) {
+	case PAGE_RECORD_ABSENT:
+	case PAGE_RECORD_SWAPPED:
+	case PAGE_RECORD_RESIDENT:
+		return EVIDENCE_EXACT;
 	case PAGE_DATA:
 	case PAGE_DATA_ZERO:
 	case PAGE_HOLE:
@@ -74,10 +88,18 @@ enum evidence residency_kind_evidence(enum page_kind kind)
 	case PAGE_GAP:
 	case PAGE_CLEAN:
 	case PAGE_LOST:
+	case PAGE_RECORD_UNKNOWN:
 	case PAGE_KIND_COUNT:
 		break;
 	}
 	return EVIDENCE_UNKNOWN;
+}
+
+bool residency_kind_has(enum page_kind kind, enum page_part part)
+{
+	if (kind >= PAGE_RECORD_RESIDENT && kind < PAGE_KIND_COUNT)
+		return (kind - PAGE_RECORD_RESIDENT) & part;
+	return kind == PAGE_DATA_ZERO && part == PART_ZERO;
 }
 
 void residency_tally(const struct residency *res, va_t lo, va_t hi,
@@ -95,8 +117,15 @@ void residency_tally(const struct residency *res, va_t lo, va_t hi,
 	}
 }
 
-/* Appends a change of kind at va. */
-static struct err *add_run(struct residency *res, va_t va, enum page_kind kind)
+bool residency_proves(const struct residency *res, va_t va)
+{
+	size_t behind = array_first(&res->runs, ((u64)e->page << PAGE_SHIFT) > va);
+	enum page_kind kind = behind ? (enum page_kind)res->runs.v[behind - 1].kind : PAGE_GAP;
+
+	return kind == PAGE_DATA || kind == PAGE_DATA_ZERO || kind >= PAGE_RECORD_RESIDENT;
+}
+
+struct err *residency_add_run(struct residency *res, va_t va, enum page_kind kind)
 {
 	struct page_run run = {.page = va >> PAGE_SHIFT, .kind = kind};
 
@@ -160,11 +189,12 @@ struct piece {
 static struct err *add_data(struct image *im, const struct piece *p, u64 from, u64 to)
 {
 	if (!im->res.test_zero)
-		return add_run(&im->res, p->lo + (from - p->off), PAGE_DATA);
+		return residency_add_run(&im->res, p->lo + (from - p->off), PAGE_DATA);
 	for (u64 pos = from, n; pos < to; pos += n) {
 		n = MIN(im->auxv.page_size, to - pos);
-		TRY(add_run(&im->res, p->lo + (pos - p->off),
-			    bits_all_zero(im->core.data + pos, n) ? PAGE_DATA_ZERO : PAGE_DATA));
+		TRY(residency_add_run(&im->res, p->lo + (pos - p->off),
+				      bits_all_zero(im->core.data + pos, n) ? PAGE_DATA_ZERO
+									    : PAGE_DATA));
 	}
 	os_file_forget(&im->core, from, to - from);
 	return NULL;
@@ -179,7 +209,7 @@ static struct err *runs_by_holes(struct image *im, const struct piece *p)
 		u64 hole = os_file_seek(&im->core, data, end, SEEK_HOLE);
 
 		if (data > pos)
-			TRY(add_run(&im->res, p->lo + (pos - p->off), PAGE_HOLE));
+			TRY(residency_add_run(&im->res, p->lo + (pos - p->off), PAGE_HOLE));
 		if (hole > data)
 			TRY(add_data(im, p, data, hole));
 		pos = hole;
@@ -216,7 +246,7 @@ static struct err *runs_by_content(struct image *im, const struct piece *p)
 			if (!bits_all_zero(im->core.data + p->off + done, n))
 				kind = PAGE_NONZERO;
 		}
-		TRY(add_run(&im->res, p->lo + done, kind));
+		TRY(residency_add_run(&im->res, p->lo + done, kind));
 		done += n;
 		if (done % PROGRESS_BYTES < n || done == p->bytes) {
 			os_file_forget(&im->core, p->off + forgotten, done - forgotten);
@@ -248,7 +278,7 @@ static struct err *runs_by_file(struct image *im, const struct vma *v, const str
 	const struct mapped_file *f = &im->files.v[v->file];
 
 	if (!f->proved || (v->perm_known && (v->perm & PERM_X)))
-		return add_run(&im->res, p->lo, PAGE_CLEAN);
+		return residency_add_run(&im->res, p->lo, PAGE_CLEAN);
 	for (u64 done = 0; done < p->bytes; done += im->auxv.page_size) {
 		u64 n = MIN(im->auxv.page_size, p->bytes - done);
 		const u8 *page = im->core.data + p->off + done;
@@ -258,7 +288,7 @@ static struct err *runs_by_file(struct image *im, const struct vma *v, const str
 			kind = PAGE_CLEAN;
 		else if (im->res.test_zero && im->res.first_hand && bits_all_zero(page, n))
 			kind = PAGE_DATA_ZERO;
-		TRY(add_run(&im->res, p->lo + done, kind));
+		TRY(residency_add_run(&im->res, p->lo + done, kind));
 	}
 	return NULL;
 }
@@ -299,11 +329,11 @@ static struct err *vma_runs(struct image *im, const struct vma *v)
 	else if (p.bytes && v->kind == VMA_FILE)
 		TRY(runs_by_file(im, v, &p));
 	else if (p.bytes)
-		TRY(add_run(&im->res, v->lo, undumped_kind(v)));
+		TRY(residency_add_run(&im->res, v->lo, undumped_kind(v)));
 	if (lost > dumped)
-		TRY(add_run(&im->res, dumped, PAGE_LOST));
+		TRY(residency_add_run(&im->res, dumped, PAGE_LOST));
 	if (v->hi > lost)
-		TRY(add_run(&im->res, lost, undumped_kind(v)));
+		TRY(residency_add_run(&im->res, lost, undumped_kind(v)));
 	return NULL;
 }
 
@@ -374,18 +404,20 @@ struct err *residency_build(struct image *im, struct diags *d)
 	va_t end = 0;
 	bool anon_dumped = false;
 
+	if (im->sidecar && im->sidecar->has_pages)
+		return exact_build(im, d);
 	prove_files(im, d);
 	im->res.first_hand = is_first_hand(im);
 	for (size_t i = 0; i < im->vmas.n; i++) {
 		const struct vma *v = &im->vmas.v[i];
 
 		if (v->lo > end)
-			TRY(add_run(&im->res, end, PAGE_GAP));
+			TRY(residency_add_run(&im->res, end, PAGE_GAP));
 		TRY(vma_runs(im, v));
 		end = v->hi;
 		anon_dumped |= v->kind == VMA_ANON && v->in_core;
 	}
-	TRY(add_run(&im->res, end, PAGE_GAP));
+	TRY(residency_add_run(&im->res, end, PAGE_GAP));
 	array_shrink(&im->res.runs);
 	if (anon_dumped)
 		im->res.evidence = im->res.first_hand ? EVIDENCE_POPULATED : EVIDENCE_NONZERO;

@@ -22,7 +22,21 @@ enum page_kind {
 	PAGE_CLEAN,     /* page of a file, or shared: residency not in the core */
 	PAGE_LOST,      /* beyond the end of a truncated core */
 	PAGE_KERNEL,    /* vvar, vsyscall: not counted by the kernel */
-	PAGE_KIND_COUNT,
+
+	/* By a record of what the kernel said of each page (exact.c). */
+	PAGE_RECORD_UNKNOWN, /* not in the record, or it cannot tell */
+	PAGE_RECORD_ABSENT,  /* the shared zero page and guard markers too */
+	PAGE_RECORD_SWAPPED,
+	PAGE_RECORD_RESIDENT, /* and the 15 behind it: a bit each of enum page_part */
+	PAGE_KIND_COUNT = PAGE_RECORD_RESIDENT + 16,
+};
+
+/* What more is known of a page that the record calls resident. */
+enum page_part {
+	PART_HUGE = 1,     /* mapped as part of a huge page */
+	PART_LAZYFREE = 2, /* MADV_FREE, not taken yet */
+	PART_ZERO = 4,     /* all zero; told apart when asked for (test_zero) */
+	PART_FILE = 8,     /* of a file or shared memory, not private memory */
 };
 
 enum page_state { STATE_RESIDENT, STATE_SWAPPED, STATE_ABSENT, STATE_UNKNOWN, STATE_COUNT };
@@ -67,9 +81,19 @@ struct err *residency_build(struct image *im, struct diags *d) ERR_RESULT;
 void residency_tally(const struct residency *res, va_t lo, va_t hi,
 		     u64 by_kind[static PAGE_KIND_COUNT]);
 
+/* Whether the page at va was resident (or swapped) for certain, whatever its content. */
+bool residency_proves(const struct residency *res, va_t va);
+
 /* The column of a page. reserved: the owner is address space that the Go runtime reserved without
  * access; runtime: the owner is any memory that the runtime mapped itself. */
 enum page_state residency_state(enum page_kind kind, bool reserved, bool runtime);
+
+/* Whether a page of this kind is known to be resident and to be such a part of it. PART_ZERO is
+ * known of kinds without a record too. */
+bool residency_kind_has(enum page_kind kind, enum page_part part);
+
+/* Whether it is known which resident pages are parts of this sort. */
+bool residency_knows(const struct image *im, enum page_part part);
 
 /* What a kind's column rests on. */
 enum evidence residency_kind_evidence(enum page_kind kind);

@@ -1,57 +1,17 @@
 #include "image/smaps.h"
 
+#include "base/text.h"
+#include "image/image.h"
+
 #include <string.h>
-
-/* What is left of a line, taken from the front. */
-struct text {
-	const char *p, *end;
-};
-
-static bool take_char(struct text *t, char c)
-{
-	if (t->p == t->end || *t->p != c)
-		return false;
-	t->p++;
-	return true;
-}
-
-static void skip_blanks(struct text *t)
-{
-	while (take_char(t, ' '))
-		;
-}
-
-static int digit_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 16;
-}
-
-/* Digits, as many as there are; false without one and when they do not fit. */
-static bool take_number(struct text *t, unsigned base, u64 *ret)
-{
-	const char *start = t->p;
-
-	for (*ret = 0; t->p < t->end; t->p++) {
-		unsigned digit = (unsigned)digit_value(*t->p);
-
-		if (digit >= base)
-			break;
-		if (__builtin_mul_overflow(*ret, base, ret) ||
-		    __builtin_add_overflow(*ret, digit, ret))
-			return false;
-	}
-	return t->p > start;
-}
 
 /* One letter of the permissions: set, or '-'. */
 static bool take_perm(struct text *t, char letter, u8 bit, u8 *perm)
 {
-	if (take_char(t, letter))
+	if (text_char(t, letter))
 		*perm |= bit;
 	else
-		return take_char(t, '-');
+		return text_char(t, '-');
 	return true;
 }
 
@@ -61,19 +21,19 @@ static bool parse_mapping(struct text t, struct smaps_vma *v, struct arena *aren
 	u64 major, minor;
 
 	*v = (struct smaps_vma){.lo = 0};
-	if (!take_number(&t, 16, &v->lo) || !take_char(&t, '-') || !take_number(&t, 16, &v->hi) ||
-	    !take_char(&t, ' ') || !take_perm(&t, 'r', PERM_R, &v->perm) ||
+	if (!text_number(&t, 16, &v->lo) || !text_char(&t, '-') || !text_number(&t, 16, &v->hi) ||
+	    !text_char(&t, ' ') || !take_perm(&t, 'r', PERM_R, &v->perm) ||
 	    !take_perm(&t, 'w', PERM_W, &v->perm) || !take_perm(&t, 'x', PERM_X, &v->perm))
 		return false;
-	v->shared = take_char(&t, 's');
-	if ((!v->shared && !take_char(&t, 'p')) || !take_char(&t, ' ') ||
-	    !take_number(&t, 16, &v->offset) || !take_char(&t, ' ') ||
-	    !take_number(&t, 16, &major) || !take_char(&t, ':') || !take_number(&t, 16, &minor) ||
-	    !take_char(&t, ' ') || !take_number(&t, 10, &v->inode))
+	v->shared = text_char(&t, 's');
+	if ((!v->shared && !text_char(&t, 'p')) || !text_char(&t, ' ') ||
+	    !text_number(&t, 16, &v->offset) || !text_char(&t, ' ') ||
+	    !text_number(&t, 16, &major) || !text_char(&t, ':') || !text_number(&t, 16, &minor) ||
+	    !text_char(&t, ' ') || !text_number(&t, 10, &v->inode))
 		return false;
 	if (t.p < t.end && *t.p != ' ')
 		return false;
-	skip_blanks(&t);
+	text_blanks(&t);
 	v->path = arena_strndup(arena, t.p, (size_t)(t.end - t.p));
 	return true;
 }
@@ -88,6 +48,8 @@ static const struct {
 	{"Swap:", offsetof(struct smaps_vma, swap)},
 	{"LazyFree:", offsetof(struct smaps_vma, lazyfree)},
 	{"AnonHugePages:", offsetof(struct smaps_vma, anon_huge)},
+	{"FilePmdMapped:", offsetof(struct smaps_vma, file_huge)},
+	{"ShmemPmdMapped:", offsetof(struct smaps_vma, shm_huge)},
 };
 
 static const struct {
@@ -100,23 +62,13 @@ static const struct {
 	{"ht", SMAPS_HUGETLB},
 };
 
-static bool take_word(struct text *t, const char *word)
-{
-	size_t n = strlen(word);
-
-	if ((size_t)(t->end - t->p) < n || memcmp(t->p, word, n) != 0)
-		return false;
-	t->p += n;
-	return true;
-}
-
 /* "Rss:                 132 kB", of which no mapping has more than its length. */
 static bool parse_size(struct text t, const struct smaps_vma *v, u64 *bytes)
 {
 	u64 kib;
 
-	skip_blanks(&t);
-	if (!take_number(&t, 10, &kib) || !take_word(&t, " kB") || t.p != t.end ||
+	text_blanks(&t);
+	if (!text_number(&t, 10, &kib) || !text_word(&t, " kB") || t.p != t.end ||
 	    kib > (v->hi - v->lo) >> 10)
 		return false;
 	*bytes = kib << 10;
@@ -126,7 +78,7 @@ static bool parse_size(struct text t, const struct smaps_vma *v, u64 *bytes)
 /* "VmFlags: rd wr mr mw me ac hg " */
 static void parse_flags(struct text t, struct smaps_vma *v)
 {
-	for (skip_blanks(&t); t.end - t.p >= 2; skip_blanks(&t)) {
+	for (text_blanks(&t); t.end - t.p >= 2; text_blanks(&t)) {
 		for (size_t i = 0; i < COUNT_OF(flags); i++)
 			if (memcmp(t.p, flags[i].code, 2) == 0)
 				v->flags |= flags[i].flag;
@@ -137,12 +89,12 @@ static void parse_flags(struct text t, struct smaps_vma *v)
 /* A line of a mapping; lines with other keys are none of ours. */
 static bool parse_entry(struct text t, struct smaps_vma *v, bool *has_rss)
 {
-	if (take_word(&t, "VmFlags:")) {
+	if (text_word(&t, "VmFlags:")) {
 		parse_flags(t, v);
 		return true;
 	}
 	for (size_t i = 0; i < COUNT_OF(sizes); i++) {
-		if (!take_word(&t, sizes[i].key))
+		if (!text_word(&t, sizes[i].key))
 			continue;
 		*has_rss |= i == 0;
 		return parse_size(t, v, (u64 *)((char *)v + sizes[i].member));
@@ -167,10 +119,10 @@ static struct err *parse_line(struct smaps *s, struct text line, bool *has_rss)
 {
 	struct err *err;
 
-	if (memchr(line.p, '\0', (size_t)(line.end - line.p)))
+	if (text_has_nul(line))
 		return err_new(ERR_FORMAT, "this is no text");
 	/* Keys begin with a capital letter, addresses with a digit or a small one. */
-	if (line.p < line.end && digit_value(*line.p) < 16) {
+	if (line.p < line.end && text_digit(*line.p) < 16) {
 		if (s->vmas.n && !*has_rss)
 			return err_new(ERR_FORMAT, "the mapping before has no Rss: not smaps");
 		err = add_mapping(s, line);
@@ -186,16 +138,13 @@ static struct err *parse_line(struct smaps *s, struct text line, bool *has_rss)
 
 struct err *smaps_parse(struct smaps *s, const char *text, size_t n)
 {
-	const char *p = text, *end = text + n;
-	bool has_rss = false;
+	struct text left = {text, text + n}, line;
+	bool has_rss = false, whole;
 
-	for (unsigned long number = 1; p < end; number++) {
-		const char *stop = memchr(p, '\n', (size_t)(end - p));
-
-		if (!stop)
+	for (unsigned long number = 1; text_line(&left, &line, &whole); number++) {
+		if (!whole)
 			return err_new(ERR_FORMAT, "line %lu: cut off", number);
-		TRY(err_wrap(parse_line(s, (struct text){p, stop}, &has_rss), "line %lu", number));
-		p = stop + 1;
+		TRY(err_wrap(parse_line(s, line, &has_rss), "line %lu", number));
 	}
 	if (!has_rss)
 		return err_new(ERR_FORMAT, "the last mapping has no Rss: not smaps, or cut off");

@@ -5,7 +5,10 @@
 #ifndef IMAGE_SMAPS_H
 #define IMAGE_SMAPS_H
 
-#include "image/image.h"
+#include "base/arena.h"
+#include "base/array.h"
+
+struct image;
 
 /* Of VmFlags, what decides on dumping and on huge pages. */
 enum {
@@ -23,6 +26,7 @@ struct smaps_vma {
 	bool shared;
 	u8 flags;                                      /* SMAPS_* */
 	u64 rss, anonymous, swap, lazyfree, anon_huge; /* bytes */
+	u64 file_huge, shm_huge;                       /* mapped as huge pages */
 };
 
 /* Ascending, disjoint. A zeroed one is empty. */

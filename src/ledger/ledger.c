@@ -15,6 +15,8 @@
 #define ANON_MIN_BYTES ((u64)64 << 10)
 #define PROGRESS_PIECES 65536
 
+_Static_assert(CAT_COUNT <= 64, "a set of classes is a word");
+
 void ledger_init(struct ledger *l, const struct image *im, const struct gort *gort, struct diags *d)
 {
 	*l = (struct ledger){.im = im, .gort = gort, .d = d};
@@ -40,10 +42,11 @@ struct err *ledger_claim(struct ledger *l, enum ledger_level level, va_t lo, va_
 struct sweep {
 	struct ledger *l;
 	struct source sources[LEVEL_COUNT];
-	size_t vma, run;                             /* mapping and page run at the position */
-	u64 scratch[CAT_COUNT + 1][PAGE_KIND_COUNT]; /* of the current mapping */
-	ARRAY(struct ledger_cell) pending;           /* of the unclaimed run */
-	struct anon_run unclaimed;                   /* empty when lo == hi */
+	size_t vma, run;                         /* mapping and page run at the position */
+	u64 scratch[CAT_COUNT][PAGE_KIND_COUNT]; /* of the current mapping, */
+	u64 touched;                             /* in the classes whose bit is set */
+	ARRAY(struct ledger_cell) pending;       /* of the unclaimed run */
+	struct anon_run unclaimed;               /* empty when lo == hi */
 };
 
 #define CAT_UNCLAIMED CAT_COUNT
@@ -98,21 +101,33 @@ static struct err *add_pending(struct sweep *s, enum page_kind kind, u64 bytes)
 	return array_push(&s->pending, cell);
 }
 
-/* Moves what the finished mapping got into the totals and the cells. */
+/* Moves what the finished mapping got of one class into the totals and the cells. */
+static struct err *flush_class(struct sweep *s, unsigned c)
+{
+	for (unsigned k = 0; k < PAGE_KIND_COUNT; k++) {
+		u64 bytes = s->scratch[c][k];
+
+		if (!bytes)
+			continue;
+		s->l->totals[c].by_kind[k] += bytes;
+		s->scratch[c][k] = 0;
+		TRY(array_push(&s->l->cells,
+			       (struct ledger_cell){(u32)s->vma, (u16)c, (u16)k, bytes}));
+	}
+	return NULL;
+}
+
 static struct err *flush_vma(struct sweep *s)
 {
-	for (unsigned c = 0; c < CAT_COUNT; c++)
-		for (unsigned k = 0; k < PAGE_KIND_COUNT; k++) {
-			u64 bytes = s->scratch[c][k];
-
-			if (!bytes)
-				continue;
-			s->l->totals[c].by_kind[k] += bytes;
-			s->scratch[c][k] = 0;
-			TRY(array_push(&s->l->cells,
-				       (struct ledger_cell){(u32)s->vma, (u16)c, (u16)k, bytes}));
-		}
+	for (; s->touched; s->touched &= s->touched - 1)
+		TRY(flush_class(s, (unsigned)__builtin_ctzll(s->touched)));
 	return NULL;
+}
+
+static void add_bytes(struct sweep *s, enum category cat, enum page_kind kind, u64 bytes)
+{
+	s->scratch[cat][kind] += bytes;
+	s->touched |= (u64)1 << cat;
 }
 
 /* Books [lo, hi), all of one kind of page, for its owner. */
@@ -126,9 +141,9 @@ static struct err *book(struct sweep *s, const struct piece *owner, va_t lo, va_
 
 		span_split(&owner->slots, owner->span, lo, hi, &split);
 		for (size_t i = 0; i < COUNT_OF(split.bytes); i++)
-			s->scratch[split.cat[i]][kind] += split.bytes[i];
+			add_bytes(s, split.cat[i], kind, split.bytes[i]);
 	} else {
-		s->scratch[owner->cat][kind] += hi - lo;
+		add_bytes(s, (enum category)owner->cat, kind, hi - lo);
 	}
 	return NULL;
 }
@@ -284,6 +299,11 @@ struct err *ledger_seal(struct ledger *l)
 	return audit(l);
 }
 
+static u64 part_bytes(const struct tally *t, int kind, enum page_part part)
+{
+	return residency_kind_has((enum page_kind)kind, part) ? t->by_kind[kind] : 0;
+}
+
 struct columns tally_columns(const struct tally *t, enum category cat)
 {
 	struct columns c = {.evidence = EVIDENCE_UNKNOWN};
@@ -294,7 +314,9 @@ struct columns tally_columns(const struct tally *t, enum category cat)
 		if (!t->by_kind[k])
 			continue;
 		one.state[category_state(cat, (enum page_kind)k)] = t->by_kind[k];
-		one.zero = k == PAGE_DATA_ZERO ? t->by_kind[k] : 0;
+		one.zero = part_bytes(t, k, PART_ZERO);
+		one.huge = part_bytes(t, k, PART_HUGE);
+		one.lazyfree = part_bytes(t, k, PART_LAZYFREE);
 		one.evidence = residency_kind_evidence((enum page_kind)k);
 		columns_add(&c, &one);
 	}
@@ -307,6 +329,8 @@ void columns_add(struct columns *sum, const struct columns *c)
 	for (int s = 0; s < STATE_COUNT; s++)
 		sum->state[s] += c->state[s];
 	sum->zero += c->zero;
+	sum->huge += c->huge;
+	sum->lazyfree += c->lazyfree;
 	/* Bytes without evidence have their own column: they do not weaken the others'. */
 	if (c->evidence == EVIDENCE_UNKNOWN)
 		return;
@@ -331,6 +355,29 @@ struct columns ledger_total(const struct ledger *l)
 		columns_add(&sum, &one);
 	}
 	sum.evidence = l->im->res.evidence;
+	return sum;
+}
+
+struct ledger_counted ledger_counted(const struct ledger *l)
+{
+	struct ledger_counted sum = {0};
+
+	for (size_t i = 0; i < l->cells.n; i++) {
+		const struct ledger_cell *c = &l->cells.v[i];
+		enum page_kind kind = (enum page_kind)c->kind;
+		enum page_state state = category_state((enum category)c->cat, kind);
+
+		if (state == STATE_SWAPPED)
+			sum.swapped += c->bytes;
+		if (state != STATE_RESIDENT)
+			continue;
+		if (!residency_kind_has(kind, PART_FILE))
+			sum.anon += c->bytes;
+		else if (l->im->vmas.v[c->vma].kind == VMA_SHM)
+			sum.shm += c->bytes;
+		else
+			sum.file += c->bytes;
+	}
 	return sum;
 }
 

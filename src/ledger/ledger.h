@@ -41,7 +41,9 @@ struct tally {
 /* The four states of some bytes; their sum is the virtual size. */
 struct columns {
 	u64 virtual, state[STATE_COUNT];
-	u64 zero; /* of the resident ones: in pages that are all zero, where that was tested */
+	/* Of the resident ones, as far as residency_knows: in pages that are all zero, in huge
+	 * pages, in pages given back by MADV_FREE. */
+	u64 zero, huge, lazyfree;
 	enum evidence evidence;
 };
 
@@ -87,6 +89,12 @@ struct columns ledger_columns(const struct ledger *l, enum category cat);
 struct columns ledger_total(const struct ledger *l);
 /* Of all bytes of one mapping; *owner is the class with most of them. */
 struct columns ledger_vma_columns(const struct ledger *l, size_t vma, enum category *owner);
+/* Resident bytes by what the kernel counts them as. */
+struct ledger_counted {
+	u64 anon, file, shm, swapped;
+};
+struct ledger_counted ledger_counted(const struct ledger *l);
+
 struct columns tally_columns(const struct tally *t, enum category cat);
 void columns_add(struct columns *sum, const struct columns *c);
 

@@ -4,12 +4,12 @@
 
 #include <stdlib.h>
 
-#define ZERO_COLUMN 5 /* of the eight */
+/* Of the eight. */
+enum { SWAPPED_COLUMN = 2, UNKNOWN_COLUMN = 4, ZERO_COLUMN, HUGE_COLUMN, LAZYFREE_COLUMN };
 
-/* Where pages of zeros are resident, and not just unknown. */
-static bool knows_zero(const struct ledger *l)
+static struct doc_value part(const struct ledger *l, bool known, enum page_part p, u64 bytes)
 {
-	return l->im->res.test_zero && l->im->res.evidence == EVIDENCE_POPULATED;
+	return known && residency_knows(l->im, p) ? doc_bytes(bytes) : doc_null();
 }
 
 void report_sizes(const struct ledger *l, const struct columns *c,
@@ -20,17 +20,33 @@ void report_sizes(const struct ledger *l, const struct columns *c,
 	values[0] = doc_bytes(c->virtual);
 	values[1] = known ? doc_bytes(c->state[STATE_RESIDENT]) : doc_null();
 	/* Only a sidecar or a note tells swapped pages apart. */
-	values[2] = c->evidence == EVIDENCE_EXACT ? doc_bytes(c->state[STATE_SWAPPED]) : doc_null();
+	values[SWAPPED_COLUMN] =
+		c->evidence == EVIDENCE_EXACT ? doc_bytes(c->state[STATE_SWAPPED]) : doc_null();
 	values[3] = known ? doc_bytes(c->state[STATE_ABSENT]) : doc_null();
-	values[4] = doc_bytes(c->state[STATE_UNKNOWN]);
-	values[ZERO_COLUMN] = knows_zero(l) && known ? doc_bytes(c->zero) : doc_null();
-	values[6] = values[7] = doc_null();
+	values[UNKNOWN_COLUMN] = doc_bytes(c->state[STATE_UNKNOWN]);
+	values[ZERO_COLUMN] = part(l, known, PART_ZERO, c->zero);
+	values[HUGE_COLUMN] = part(l, known, PART_HUGE, c->huge);
+	values[LAZYFREE_COLUMN] = part(l, known, PART_LAZYFREE, c->lazyfree);
 }
 
 void report_hide_sizes(struct doc_table *t, size_t first, const struct ledger *l)
 {
-	if (!knows_zero(l))
-		doc_hide_column(t, first + ZERO_COLUMN);
+	const struct columns total = ledger_total(l);
+	const bool exact = l->im->res.evidence == EVIDENCE_EXACT;
+	const struct {
+		size_t column;
+		bool shown;
+	} columns[] = {
+		{SWAPPED_COLUMN, exact && total.state[STATE_SWAPPED]},
+		{UNKNOWN_COLUMN, !exact || total.state[STATE_UNKNOWN]},
+		{ZERO_COLUMN, residency_knows(l->im, PART_ZERO)},
+		{HUGE_COLUMN, residency_knows(l->im, PART_HUGE) && total.huge},
+		{LAZYFREE_COLUMN, residency_knows(l->im, PART_LAZYFREE) && total.lazyfree},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(columns); i++)
+		if (!columns[i].shown)
+			doc_hide_column(t, first + columns[i].column);
 }
 
 const char *report_at_least(const struct columns *c)
@@ -106,6 +122,14 @@ void report_headline(struct doc *d, const struct ledger *l)
 	struct columns total = ledger_total(l);
 	char mapped[UNITS_BUF], resident[UNITS_BUF], unknown[UNITS_BUF];
 
+	if (!total.state[STATE_UNKNOWN]) {
+		doc_text(d, "%s%s of %s mapped were resident (%s).",
+			 *report_at_least(&total) ? "At least " : "",
+			 units_bytes((i64)total.state[STATE_RESIDENT], resident),
+			 units_bytes((i64)total.virtual, mapped),
+			 evidence_name(l->im->res.evidence));
+		return;
+	}
 	doc_text(d, "%s%s of %s mapped were resident; of another %s the core does not tell (%s).",
 		 *report_at_least(&total) ? "At least " : "",
 		 units_bytes((i64)total.state[STATE_RESIDENT], resident),

@@ -4,13 +4,13 @@
 
 #include "report/report.h"
 
-/* The eight size columns of the contract, as keys and titles. Text shows those that a core can
- * have without a sidecar. */
+/* The eight size columns of the contract, as keys and titles. Text hides those of which nothing is
+ * known, or that are 0 everywhere (report_hide_sizes). */
 #define REPORT_SIZE_COLUMNS                                                                        \
-	{"virtual", "virtual"}, {"resident", "resident"}, {"swapped", NULL}, {"absent", "absent"}, \
-		{"unknown", "unknown"}, {"zero", "zero"}, {"huge", NULL},                          \
+	{"virtual", "virtual"}, {"resident", "resident"}, {"swapped", "swapped"},                  \
+		{"absent", "absent"}, {"unknown", "unknown"}, {"zero", "zero"}, {"huge", "huge"},  \
 	{                                                                                          \
-		"lazyfree", NULL                                                                   \
+		"lazyfree", "lazyfree"                                                             \
 	}
 
 #define REPORT_SIZE_COUNT 8
@@ -19,8 +19,8 @@
 void report_sizes(const struct ledger *l, const struct columns *c,
 		  struct doc_value values[static REPORT_SIZE_COUNT]);
 
-/* Keeps those columns of a table out of the text that the ledger has no figures for; `first` is
- * the first of the eight. */
+/* Keeps those columns of a table out of the text that the ledger has no figures for, or only 0;
+ * `first` is the first of the eight. */
 void report_hide_sizes(struct doc_table *t, size_t first, const struct ledger *l);
 
 /* The answer in one line: how much was mapped, and what is known of it. */

@@ -1,4 +1,5 @@
 #include "report/common.h"
+#include "report/kernel.h"
 
 static const struct doc_column class_columns[] = {
 	{"id", "class"},
@@ -109,6 +110,7 @@ struct err *report_ledger(struct report *r)
 		d->csv_table = add_classes(d, l);
 		add_anon(d, l);
 	}
+	kernel_tables(d, r->snapshot, false);
 	report_total(d, l);
 	return NULL;
 }

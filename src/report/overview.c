@@ -2,11 +2,12 @@
 #include "report/common.h"
 #include "report/given_profile.h"
 #include "report/remains.h"
+#include "report/kernel.h"
 #include "report/verdicts.h"
 #include "report/waterfall.h"
 
 #include "base/units.h"
-#include "image/smaps.h"
+#include "image/sidecar.h"
 
 #include <string.h>
 
@@ -20,7 +21,7 @@ static void add_identity(struct doc *d, const struct snapshot *s)
 	struct doc_object *core = doc_object(d, "core", NULL), *go, *exe;
 	bool known = s->version->text[0] != '\0';
 
-	doc_set(core, "kind", doc_string(core_kind_name(im->kind)));
+	doc_set(core, "kind", doc_string(core_kind_name(image_kind(im))));
 	doc_set(core, "path", doc_string(im->core.path));
 	doc_set(core, "truncated", doc_flag(im->truncated));
 	doc_set(core, "bytes", doc_bytes(im->core.size));
@@ -46,8 +47,9 @@ static const char *evidence_text(const struct image *im)
 		return "by the holes that the kernel left in the file; swapped pages count too";
 	case EVIDENCE_NONZERO:
 		return "pages with content only: this file keeps no trace of absent pages";
-	case EVIDENCE_UNKNOWN:
 	case EVIDENCE_EXACT:
+		return "by what the kernel said of each page";
+	case EVIDENCE_UNKNOWN:
 	case EVIDENCE_MIXED:
 		break;
 	}
@@ -81,7 +83,7 @@ static void add_who(struct doc *d, const struct snapshot *s)
 		 *v->experiments ? " X:" : "", v->experiments, s->im->arch->name,
 		 phase_text(s->gort));
 	doc_text(d, "Core      %s (%s%s%s%s)", short_path(d, s->im->core.path).string,
-		 core_kind_name(s->im->kind), s->im->truncated ? ", truncated" : "",
+		 core_kind_name(image_kind(s->im)), s->im->truncated ? ", truncated" : "",
 		 s->im->unpacked.packing ? ", out of " : "",
 		 s->im->unpacked.packing ? s->im->unpacked.packing : "");
 	if (s->bin->match)
@@ -323,23 +325,15 @@ static struct err *read_profile(const struct report *r, struct judgement *j)
 	return NULL;
 }
 
-/* The kernel's figure, as the user has it; 0: not known. */
-static struct err *read_rss(const struct report *r, u64 *ret)
+/* The kernel's figure; 0: not known. */
+static u64 kernel_rss(const struct report *r)
 {
-	const char *path = r->options.smaps;
-	struct smaps s = {0};
-	struct err *err;
+	const struct sidecar *sc = r->snapshot->im->sidecar;
+	u64 rss;
 
-	*ret = r->options.rss;
-	if (!path)
-		return NULL;
-	err = smaps_read(&s, path);
-	if (!err)
-		err = err_wrap(smaps_check(&s, r->snapshot->im), "%s", path);
-	if (!err)
-		*ret = smaps_rss(&s);
-	smaps_fini(&s);
-	return err;
+	if (r->options.rss || !sc || !sidecar_rss(sc, &rss))
+		return r->options.rss;
+	return rss;
 }
 
 /* Counters that cannot be read either are no loss. */
@@ -363,7 +357,7 @@ struct err *report_overview(struct report *r)
 	size_t n;
 
 	TRY(read_profile(r, &j));
-	TRY(read_rss(r, &rss));
+	rss = kernel_rss(r);
 	if (s->gort)
 		TRY(verdicts_find(s, d, j.verdicts, &j.n));
 	if (s->remains && try_remains(s, &remains))
@@ -384,6 +378,7 @@ struct err *report_overview(struct report *r)
 	if (left)
 		report_remains(d, s, left);
 	add_unknown(d, s->ledger);
+	kernel_tables(d, s, true);
 	add_verdicts(d, j.verdicts, j.n);
 	report_total(d, s->ledger);
 	return NULL;

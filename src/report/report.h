@@ -22,7 +22,7 @@ struct snapshot {
 /* What the user asked of a report. */
 struct report_options {
 	const char *heap_profile; /* overview: a profile that the user has; NULL: the core's */
-	const char *smaps;        /* overview: a copy of /proc/PID/smaps for the same; NULL: none */
+	const char *from;         /* note: the folder; NULL: CORE.d */
 	u64 rss;     /* overview: the kernel's figure, at the end of the sum; 0: not known */
 	bool by_vma; /* ledger: the classes inside each mapping */
 

@@ -5,7 +5,7 @@
 #include "gort/mstats.h"
 #include "report/report.h"
 
-#define VERDICT_MAX 16
+#define VERDICT_MAX 24
 #define VERDICT_EVIDENCE 8
 
 struct verdict {

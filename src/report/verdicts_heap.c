@@ -51,28 +51,46 @@ void judge_idle_retained(const struct facts *f, struct verdict *v)
 	verdict_evidence(v, "HeapReleased", f->m.heap_released);
 }
 
+/* ", 12.0 MiB of it in huge pages": as far as that is known, and there are any. */
+static const char *parts_text(const struct facts *f, const struct columns *c)
+{
+	const char *text = "";
+
+	if (residency_knows(f->s->im, PART_LAZYFREE) && c->lazyfree)
+		text = SAY(f, ", %s of it lazy-free", facts_size(f, c->lazyfree));
+	if (residency_knows(f->s->im, PART_HUGE) && c->huge)
+		text = SAY(f, "%s, %s of it in huge pages", text, facts_size(f, c->huge));
+	return text;
+}
+
 void judge_released_resident(const struct facts *f, struct verdict *v)
 {
 	const struct rt *rt = &f->s->gort->rt;
+	struct columns c = ledger_columns(f->s->ledger, CAT_IDLE_RELEASED);
 	const char *size;
 	u64 dontneed = !rt->dialect.frees_lazily;
 
-	v->gain = v->bytes = facts_resident(f, CAT_IDLE_RELEASED);
+	v->gain = v->bytes = c.state[STATE_RESIDENT];
 	size = facts_size(f, v->bytes);
 	err_free(rt_u(rt, rt->globals[RT_G_DEBUG], RT_DEBUG_MADVDONTNEED, &dontneed));
 	verdict_evidence(v, "HeapReleased", f->m.heap_released);
 	verdict_evidence(v, "madvdontneed", dontneed);
+	if (residency_knows(f->s->im, PART_LAZYFREE))
+		verdict_evidence(v, "lazyfree", c.lazyfree);
+	if (residency_knows(f->s->im, PART_HUGE))
+		verdict_evidence(v, "huge", c.huge);
 	if (!dontneed) {
 		v->summary = SAY(f,
 				 "%s were given back by MADV_FREE, but still count in RSS "
-				 "(HeapReleased)",
-				 size);
+				 "(HeapReleased)%s",
+				 size, parts_text(f, &c));
 		v->remedy = "The kernel takes them when it needs memory: RSS is higher, nothing is "
 			    "lost. GODEBUG=madvdontneed=1 (the default since Go 1.16) makes RSS "
 			    "follow.";
 		return;
 	}
-	v->summary = SAY(f, "%s were given back (HeapReleased) and are resident again", size);
+	v->summary = SAY(f, "%s were given back (HeapReleased) and are resident again%s", size,
+			 parts_text(f, &c));
 	v->remedy = "Transparent huge pages fill released pages in again: write 0 to "
 		    "/sys/kernel/mm/transparent_hugepage/khugepaged/max_ptes_none, or use THP "
 		    "'madvise'.";
@@ -136,12 +154,9 @@ static u64 zero_pages(const struct image *im, const struct span *s)
 	u64 sum = 0;
 
 	for (va_t va = s->start; va < end; va += sizeof(zeros)) {
-		u64 kinds[PAGE_KIND_COUNT] = {0};
 		const u8 *page = image_view(im, va, sizeof(zeros));
 
-		residency_tally(&im->res, va, va + sizeof(zeros), kinds);
-		if ((kinds[PAGE_DATA] || kinds[PAGE_DATA_ZERO]) && page &&
-		    !memcmp(page, zeros, sizeof(zeros)))
+		if (page && residency_proves(&im->res, va) && !memcmp(page, zeros, sizeof(zeros)))
 			sum += sizeof(zeros);
 	}
 	return sum;

@@ -53,6 +53,9 @@ struct err *facts_find_leak(struct facts *f) ERR_RESULT;
 /* Resident bytes of goroutines' stacks, from which on it is worth to unwind them. */
 #define STACKS_LEAST_PERMILLE 50
 
+/* verdicts_pages.c */
+judge_fn judge_idle_absent, judge_zero_resident, judge_swapped_heap, judge_cgroup;
+
 /* verdicts_other.c */
 judge_fn judge_profile_buckets, judge_old_metadata, judge_anonymous;
 

@@ -5,8 +5,11 @@
  * A thread that is traced stops once more on its way out (PTRACE_EVENT_EXIT). For the thread that
  * dumps, that is after the core has been written and before the address space goes: nothing of
  * the program runs any more, so what /proc says then is true of the core. FOLDER gets copies of
- * smaps, smaps_rollup, maps and status, and the file "pages" with a line for each run of pages:
+ * smaps, smaps_rollup, maps, status, stat and auxv, of the first page of the executable as
+ * exe-header, of the entries of pagemap for all mappings in a row, and the file "pages" with a line
+ * for each run of pages, which begins with a line of what such lines can tell:
  *
+ *     known zero guard huge lazyfree
  *     c000000000-c000002000 present
  *     55d0c8a41000-55d0c8a42000 present file
  *     7f1d5c000000-7f1d5c001000 present zero       (the shared zero page)
@@ -44,7 +47,11 @@ enum {
 #define SCAN_PRESENT ((uint64_t)1 << 3)
 #define SCAN_SWAPPED ((uint64_t)1 << 4)
 #define SCAN_ZERO ((uint64_t)1 << 5)
+#define SCAN_HUGE ((uint64_t)1 << 6)
 #define SCAN_GUARD ((uint64_t)1 << 8)
+
+/* Not the kernel's: given back by MADV_FREE. */
+#define LAZYFREE ((uint64_t)1 << 32)
 
 struct page_region {
 	uint64_t start, end, categories;
@@ -63,6 +70,11 @@ struct scan_arg {
 #define PAGEMAP_FILE ((uint64_t)1 << 61)
 #define PAGEMAP_SWAPPED ((uint64_t)1 << 62)
 #define PAGEMAP_PRESENT ((uint64_t)1 << 63)
+#define PAGEMAP_FRAME (((uint64_t)1 << 55) - 1)
+
+/* /proc/kpageflags, a word a frame: such a page is anonymous and not bound for swap. */
+#define FRAME_ANON ((uint64_t)1 << 12)
+#define FRAME_SWAPBACKED ((uint64_t)1 << 14)
 
 static pid_t child;
 
@@ -118,7 +130,8 @@ static void print_run(FILE *out, uint64_t lo, uint64_t hi, uint64_t categories)
 		const char *word;
 	} words[] = {
 		{SCAN_PRESENT, "present"}, {SCAN_SWAPPED, "swapped"}, {SCAN_FILE, "file"},
-		{SCAN_ZERO, "zero"},       {SCAN_GUARD, "guard"},
+		{SCAN_ZERO, "zero"},       {SCAN_GUARD, "guard"},     {SCAN_HUGE, "huge"},
+		{LAZYFREE, "lazyfree"},
 	};
 
 	fprintf(out, "%" PRIx64 "-%" PRIx64, lo, hi);
@@ -128,8 +141,44 @@ static void print_run(FILE *out, uint64_t lo, uint64_t hi, uint64_t categories)
 	fputc('\n', out);
 }
 
+/* Whether a page that is there, of private memory, was given back by MADV_FREE. */
+static bool is_lazyfree(int pagemap, int frames, uint64_t va)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), word, flags;
+
+	if (pread(pagemap, &word, sizeof(word), (off_t)(va / page * sizeof(word))) <= 0)
+		err(EXIT_TROUBLE, "pagemap");
+	word &= PAGEMAP_FRAME;
+	if (pread(frames, &flags, sizeof(flags), (off_t)(word * sizeof(flags))) <= 0)
+		err(EXIT_TROUBLE, "kpageflags");
+	return (flags & FRAME_ANON) && !(flags & FRAME_SWAPBACKED);
+}
+
+/* A run of the scan, cut where lazy pages begin or end. */
+static void print_region(FILE *out, int pagemap, int frames, const struct page_region *r)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), lo = r->start, at;
+	bool lazy = false;
+
+	if (frames < 0 ||
+	    (r->categories & (SCAN_PRESENT | SCAN_FILE | SCAN_ZERO)) != SCAN_PRESENT) {
+		print_run(out, r->start, r->end, r->categories);
+		return;
+	}
+	for (at = lo; at < r->end; at += page) {
+		bool now = is_lazyfree(pagemap, frames, at);
+
+		if (now != lazy && at > lo) {
+			print_run(out, lo, at, r->categories | (lazy ? LAZYFREE : 0));
+			lo = at;
+		}
+		lazy = now;
+	}
+	print_run(out, lo, at, r->categories | (lazy ? LAZYFREE : 0));
+}
+
 /* By PAGEMAP_SCAN; false when the kernel does not know it, or not all categories. */
-static bool scan_pages(int pagemap, uint64_t categories, FILE *out)
+static bool scan_pages(int pagemap, int frames, uint64_t categories, FILE *out)
 {
 	struct page_region regions[512];
 	struct scan_arg arg = {
@@ -138,8 +187,9 @@ static bool scan_pages(int pagemap, uint64_t categories, FILE *out)
 		.vec = (uintptr_t)regions,
 		.vec_len = COUNT_OF(regions),
 		.category_anyof_mask = categories,
-		.return_mask = categories | SCAN_FILE,
+		.return_mask = categories | SCAN_FILE | SCAN_HUGE,
 	};
+	bool begun = false;
 
 	while (arg.start < arg.end) {
 		int n = ioctl(pagemap, SCAN_IOCTL, &arg);
@@ -148,8 +198,13 @@ static bool scan_pages(int pagemap, uint64_t categories, FILE *out)
 			return false;
 		if (n < 0)
 			err(EXIT_TROUBLE, "PAGEMAP_SCAN");
+		if (!begun)
+			fprintf(out, "known zero%s huge%s\n",
+				categories & SCAN_GUARD ? " guard" : "",
+				frames < 0 ? "" : " lazyfree");
+		begun = true;
 		for (int i = 0; i < n; i++)
-			print_run(out, regions[i].start, regions[i].end, regions[i].categories);
+			print_region(out, pagemap, frames, &regions[i]);
 		arg.start = arg.walk_end;
 	}
 	return true;
@@ -172,6 +227,7 @@ static void read_pages(pid_t tid, int pagemap, FILE *out)
 	FILE *maps = fdopen(open_proc(tid, "maps"), "r");
 	char line[PATH_MAX + 128], *rest;
 
+	fputs("known zero guard\n", out);
 	while (maps && fgets(line, sizeof(line), maps)) {
 		uint64_t lo = strtoull(line, &rest, 16), hi = strtoull(rest + 1, NULL, 16), word;
 
@@ -193,16 +249,59 @@ static void copy_pages(pid_t tid, int folder)
 	const uint64_t known = SCAN_PRESENT | SCAN_SWAPPED | SCAN_ZERO;
 	FILE *out = create(folder, "pages");
 	int pagemap = open_proc(tid, "pagemap");
+	int frames = open("/proc/kpageflags", O_RDONLY | O_CLOEXEC); /* root's alone */
 
-	if (!scan_pages(pagemap, known | SCAN_GUARD, out) && !scan_pages(pagemap, known, out))
+	if (!scan_pages(pagemap, frames, known | SCAN_GUARD, out) &&
+	    !scan_pages(pagemap, frames, known, out))
 		read_pages(tid, pagemap, out);
+	if (frames >= 0)
+		close(frames);
 	close(pagemap);
 	finish(out, "pages");
 }
 
+/* The entries of all mappings in a row. The vsyscall page has none. */
+static void copy_entries(pid_t tid, int folder)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), entries[8192];
+	FILE *maps = fdopen(open_proc(tid, "maps"), "r"), *out = create(folder, "pagemap");
+	int pagemap = open_proc(tid, "pagemap");
+	char line[PATH_MAX + 128], *rest;
+
+	while (maps && fgets(line, sizeof(line), maps)) {
+		uint64_t lo = strtoull(line, &rest, 16), hi = strtoull(rest + 1, NULL, 16);
+		ssize_t n = 1;
+
+		for (lo = lo / page * 8, hi = hi / page * 8; lo < hi && n > 0; lo += (uint64_t)n) {
+			size_t want = hi - lo < sizeof(entries) ? hi - lo : sizeof(entries);
+
+			n = pread(pagemap, entries, want, (off_t)lo);
+			if (n > 0)
+				fwrite(entries, 1, (size_t)n, out);
+		}
+	}
+	if (!maps || fclose(maps))
+		err(EXIT_TROUBLE, "maps");
+	close(pagemap);
+	finish(out, "pagemap");
+}
+
+static void copy_header(pid_t tid, int folder)
+{
+	char page[4096];
+	int fd = open_proc(tid, "exe");
+	ssize_t n = read(fd, page, sizeof(page));
+	FILE *out = create(folder, "exe-header");
+
+	if (n > 0)
+		fwrite(page, 1, (size_t)n, out);
+	close(fd);
+	finish(out, "exe-header");
+}
+
 static void copy_all(pid_t tid, const char *path)
 {
-	static const char *const texts[] = {"smaps", "smaps_rollup", "maps", "status"};
+	static const char *const texts[] = {"smaps", "smaps_rollup", "maps", "status", "auxv"};
 	int folder;
 
 	if (mkdir(path, 0777) && errno != EEXIST)
@@ -212,7 +311,10 @@ static void copy_all(pid_t tid, const char *path)
 		err(EXIT_TROUBLE, "%s", path);
 	for (size_t i = 0; i < COUNT_OF(texts); i++)
 		copy_text(tid, folder, texts[i]);
+	copy_text(child, folder, "stat"); /* a thread has one of its own */
 	copy_pages(tid, folder);
+	copy_entries(tid, folder);
+	copy_header(tid, folder);
 	close(folder);
 }
 

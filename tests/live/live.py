@@ -41,11 +41,13 @@ import arguments
 import checks
 import residency
 import results
+import swap
 import truth
 import twins
 from programs import ENVIRONMENT, PROGRAMS
 from tool import Failure, Tool, describe, end, last_line, run
 
+SIDECAR = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "spanscope-sidecar"
 PROGS = pathlib.Path(__file__).resolve().parent / "progs"
 CACHES = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
 CACHE = pathlib.Path(os.environ.get("SPANSCOPE_CACHE") or CACHES / "spanscope")
@@ -223,6 +225,8 @@ def take_core(target, dump, folder, exitwatch, deadline):
         else:
             await_truth(child, folder, target.program.frozen, deadline)
             child.send_signal(signal.SIGSTOP)
+            if target.release in target.program.exact:
+                keep_sidecar(child.pid, folder, deadline)
             gcore(child.pid, folder, deadline)
         core = find_core(folder, of=CORE_NAMES.get(dump, "*")).rename(folder / f"{dump}.core")
         if dump == "gcore" and target.program.pair:
@@ -265,6 +269,13 @@ def await_truth(child, folder, frozen, deadline):
     time.sleep(0.05)
 
 
+def keep_sidecar(pid, folder, deadline):
+    """What /proc says, before gcore looks at the memory."""
+    result = run([SIDECAR, "-s", str(pid), folder / "process"], deadline - time.monotonic())
+    if result.returncode:
+        raise Failure(f"spanscope-sidecar: {last_line(result.stderr)}")
+
+
 def gcore(pid, folder, deadline):
     result = run(["gcore", "-o", "core", str(pid)], deadline - time.monotonic(), cwd=folder,
                  env=dict(os.environ, DEBUGINFOD_URLS=""))
@@ -296,7 +307,7 @@ def check_spanscope(tool, target, dump, known):
     yield from guarded(lambda: checks.ledger(tool.json("ledger"), dump))
     yield from guarded(ledger_twins)
     with_c = target.mode in WITH_C
-    if not (with_c and program.c_heap):
+    if not (with_c and program.c_heap) and not program.maps:
         yield from guarded(lambda: checks.coverage(tool.json("ledger"), with_c))
     yield from guarded(lambda: program.check(known, tool.classes(), dump))
     if program.tables:
@@ -311,14 +322,19 @@ def check_spanscope(tool, target, dump, known):
                                                  headerless=dump == "qemu"))
     if dump == "gcore" and program.pair:
         yield from guarded(lambda: check_another(tool))
+    if target.release in program.exact and tool.sidecar:
+        yield from guarded(lambda: residency.check_exact(tool, tool.sidecar, dump == "kernel"))
+        yield from guarded(lambda: residency.check_forms(tool, tool.sidecar))
     if dump == "kernel":
-        yield from check_pages(tool)
+        yield from check_pages(tool, program.maps)
 
 
-def check_pages(tool):
-    """What is resident is what the kernel said right after it had written the core."""
+def check_pages(tool, maps=False):
+    """What is resident is what the kernel said right after it had written the core. maps: the
+    program has mappings of its own, which other checks look at."""
     record = tool.core.with_name("process")
-    yield from guarded(lambda: residency.check(record, tool.core, tool.json("vmas")))
+    if not maps:
+        yield from guarded(lambda: residency.check(record, tool.core, tool.json("vmas")))
     yield from guarded(lambda: residency.check_spans(
         record, tool.json("spans"), tool.run_json("spans", "--map"), tool.classes()))
     yield from guarded(lambda: residency.check_sum(
@@ -529,7 +545,8 @@ def prepare(description, programs, releases):
 
 def main():
     options = prepare(__doc__, PROGRAMS, RELEASES)
-    return arguments.conclude("live", run_tests(select_tests(options), options))
+    with swap.enabled(CACHE / "swap.lock", "regions" in options.programs):
+        return arguments.conclude("live", run_tests(select_tests(options), options))
 
 
 if __name__ == "__main__":

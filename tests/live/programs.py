@@ -183,8 +183,9 @@ class Program:
     """tables: checks more of spanscope's results. frozen: the program ends in truth.Freeze or
     truth.Stop. without: the releases that it is not for. c_heap: where there is C, it has memory
     of C's malloc, or threads do. twins: it is looked at without DWARF too. pair: after gcore it is
-    dumped by the kernel too. refused: why its heap is not read. environment: variables, name and
-    value."""
+    dumped by the kernel too. refused: why its heap is not read. exact: the releases with which the
+    kernel is asked for all pages. maps: it has much memory outside Go, some of which is not in a
+    core that the kernel writes. environment: variables, name and value."""
     check: collections.abc.Callable
     folder: str
     arguments: tuple = ()
@@ -197,6 +198,8 @@ class Program:
     twins: bool = False
     pair: bool = False
     refused: str = None
+    exact: tuple = ()
+    maps: bool = False
     environment: tuple = ()
 
 
@@ -217,6 +220,49 @@ def pages(tool, truth, dump):
     row = rows.get(truth["dropped_address"])  # another span may be there by now
     if row and row["npages"] * 8 * KIB >= truth["full_resident"]:
         yield f"spans: dropped: {row}"
+
+
+def lazy(tool, truth, dump):
+    """What was given back by MADV_FREE is there all the same, and known as that."""
+    if tool.sidecar is None:
+        return
+    rows = tool.run_json("ledger", "--sidecar", str(tool.sidecar))["classes"]
+    row, = (row for row in rows if row["id"] == "go.idle.released")
+    if row["resident"] < 0.95 * truth["dropped_bytes"]:
+        yield f"go.idle.released {row}, dropped {truth['dropped_bytes']}"
+    if row["lazyfree"] is not None and row["lazyfree"] < 0.95 * row["resident"]:
+        yield f"go.idle.released {row}"
+
+
+# Regions whose pages the writing of the core brings in, or makes: the kernel has dumped them when
+# it is asked.
+CHANGED_BY_DUMP = ("swapped", "shared", "sharedhalf", "memfd", "fileread", "filecopied",
+                   "fileshared")
+
+
+def regions(tool, truth, dump):
+    """Each region has in each state what the process knew, if what the kernel says is there."""
+    if tool.sidecar is None:
+        return
+    rows = tool.run_json("vmas", "--sidecar", str(tool.sidecar))["vmas"]
+    by_address = {int(row["lo"], 16): row for row in rows}
+    for key, address in truth.items():
+        if not key.endswith("_address"):
+            continue
+        name = key.removesuffix("_address")
+        if dump == "kernel" and name in CHANGED_BY_DUMP:
+            continue
+        row = by_address.get(address)
+        if not row or int(row["hi"], 16) - address != truth[f"{name}_bytes"]:
+            yield f"vmas: {name}: {row}"
+            continue
+        for column in ("resident", "swapped", "huge", "lazyfree"):
+            known = truth[f"{name}_{column}"]
+            if row[column] not in (None, known):
+                yield f"vmas: {name}: {column} {row[column]}, the process knew {known}"
+        rest = truth[f"{name}_bytes"] - truth[f"{name}_resident"] - truth[f"{name}_swapped"]
+        if row["absent"] != rest or row["unknown"]:
+            yield f"vmas: {name}: absent {row['absent']}, not {rest}"
 
 
 # The arguments of a program, its environment and its heap have a string each that nobody is to see
@@ -257,6 +303,9 @@ def limits(tool, truth, dump):
                 yield f"{' '.join(command)} takes more"
 
 
+BRIDGE = ("1.19", "1.22", "1.24", "1.26", "1.27")
+
+
 def split_program(moment, *modes):
     return Program(quiet, "split", ("-moment", moment),
                    modes=("static", "greentea", "nogreentea", *modes),
@@ -269,17 +318,23 @@ PROGRAMS = {
                      modes=("static", "pie", "cgo", "greentea", "nogreentea", "arm64",
                             "arm64-stripped", "arm64-64k", "arm64-pie")),
     "fragmented": Program(fragmented, "fragmented"),
-    "idle": Program(idle, "idle"),
-    "released": Program(released, "idle", ("-release",)),
+    "idle": Program(idle, "idle", exact=BRIDGE),
+    "released": Program(released, "idle", ("-release",), exact=BRIDGE),
+    "lazy": Program(quiet, "idle", ("-release",), exact=BRIDGE, tables=lazy,
+                    environment=(("GODEBUG", "madvdontneed=0"),),
+                    without=("1.21", "1.23", "1.25")),
+    "regions": Program(quiet, "regions", exact=BRIDGE, tables=regions, maps=True,
+                       without=("1.21", "1.23", "1.25")),
     "ballast": Program(ballast, "ballast"),
     "goroutines": Program(quiet, "goroutines", modes=("static", "pie", "cgo", "arm64"), frozen=False,
                           tables=stacks.check, c_heap=True),
-    "pages": Program(quiet, "pages", tables=pages),
+    "pages": Program(quiet, "pages", tables=pages, exact=BRIDGE),
     "limits": Program(quiet, "manyspans", ("-blocks", "100000"), dumps=("kernel",), tables=limits,
                       without=("1.21", "1.22", "1.23", "1.24", "1.25", "1.26")),
     "deepstacks": Program(deepstacks, "deepstacks"),
     "deepparked": Program(deepparked, "deepstacks", ("-park",)),
-    "busy": Program(busy, "busy", twins=True, modes=("static", "pie", "cgo", "arm64"), frozen=False),
+    "busy": Program(busy, "busy", twins=True, modes=("static", "pie", "cgo", "arm64"), frozen=False,
+                    exact=BRIDGE),
     "marked": split_program("marked"),
     "swept": split_program("swept"),
     "marking": split_program("marking", "arm64"),
@@ -295,5 +350,5 @@ PROGRAMS = {
     "c-shared": Program(modules, "cshared", twins=True, modes=("c-shared",), c_heap=True),
     "two": Program(None, "tworuntimes", modes=("two",), dumps=("gcore",),
                    refused="several Go runtimes are in this process"),
-    "cgo": Program(cgo, "cgo", twins=True, modes=("cgo",), c_heap=True),
+    "cgo": Program(cgo, "cgo", twins=True, modes=("cgo",), c_heap=True, exact=BRIDGE),
 }

@@ -10,8 +10,12 @@ not show in it; these pages, and no others, are unknown, and are taken off here.
 import bisect
 import dataclasses
 import itertools
+import json
 import re
+import shutil
 import struct
+import subprocess
+import tempfile
 
 PAGE = 4096
 GO_PAGE = 8 << 10
@@ -70,7 +74,10 @@ def read_smaps(path):
 def read_pages(path):
     """Runs of pages: (from, to, words)."""
     runs = []
-    for line in path.read_text().splitlines():
+    known, *lines = path.read_text().splitlines()
+    if known.split()[0] != "known":
+        raise ValueError(f"{path} begins with {known}")
+    for line in lines:
         addresses, *words = line.split()
         lo, hi = addresses.split("-")
         runs.append((int(lo, 16), int(hi, 16), words))
@@ -253,6 +260,89 @@ def check(folder, path, document):
     if anonymous != rollup.resident - elsewhere:
         yield (f"vmas: private anonymous memory: resident {anonymous},"
                f" smaps_rollup {rollup.resident - elsewhere}")
+
+
+# ---- with what the kernel said
+
+COUNTED = ("VmRSS", "RssAnon", "RssFile", "RssShmem", "VmSwap")
+
+
+def row_sums(rows, column):
+    """Of some rows of vmas; None where one does not know."""
+    sizes = [row[column] for row in rows]
+    return None if None in sizes else sum(sizes)
+
+
+def check_mappings(mappings, document):
+    """Each mapping has in memory, in swap and in huge pages what smaps says, file or not. (Swap of
+    shared memory is smaps's alone: it looks into the file.)"""
+    rows = {(int(row["lo"], 16), int(row["hi"], 16)): row for row in document["vmas"]}
+    for group, pieces in groups(mappings, [(*key, 0) for key in rows]):
+        where = " + ".join(map(str, group)) or f"{pieces[0][0]:x}"
+        found = [rows[piece[:2]] for piece in pieces]
+        sums = {name: sum(mapping.bytes.get(name, 0) for mapping in group)
+                for name in ("Rss", "Swap", "AnonHugePages", "FilePmdMapped", "ShmemPmdMapped")}
+        expected = {"resident": sums["Rss"], "unknown": 0}
+        if all(mapping.kind for mapping in group):
+            expected["swapped"] = sums["Swap"]
+        if row_sums(found, "huge") is not None:
+            expected["huge"] = (sums["AnonHugePages"] + sums["FilePmdMapped"]
+                                + sums["ShmemPmdMapped"])
+        for column, kernel in expected.items():
+            ours = row_sums(found, column)
+            if ours != kernel:
+                yield f"exact vmas: {where}: {column} {ours}, smaps {kernel}"
+
+
+def check_exact(tool, folder, parts=True):
+    """With the sidecar in the folder all is known, and sums to what the kernel counts. parts:
+    whether it tells which pages are huge and lazily freed."""
+    options = ("--sidecar", str(folder))
+    ledger = tool.run_json("ledger", *options)
+    rollup, = read_smaps(folder / "smaps_rollup")
+    total = ledger["total"]
+    if ledger["evidence"] != "exact" or total["unknown"]:
+        yield f"exact ledger: {ledger['evidence']}, unknown {total['unknown']}"
+    figures = {row["id"]: row for row in ledger["kernel"]}
+    for name in COUNTED:
+        if figures[name]["ledger"] != figures[name]["kernel"]:
+            yield f"exact ledger: {name}: {figures[name]}"
+    if total["resident"] != rollup.bytes["Rss"]:
+        yield f"exact ledger: resident {total['resident']}, smaps_rollup {rollup.bytes['Rss']}"
+    if parts and (total["huge"] is None or total["lazyfree"] < rollup.bytes["LazyFree"]):
+        yield f"exact ledger: {total}, smaps_rollup {rollup.bytes}"
+    for row in ledger["classes"]:
+        if row["virtual"] != sum(row[s] or 0 for s in ("resident", "swapped", "absent", "unknown")):
+            yield f"exact ledger: {row}"
+    yield from check_mappings(read_smaps(folder / "smaps"), tool.run_json("vmas", *options))
+    overview = tool.run_json("overview", *options)
+    end = overview["waterfall"][-1]["cumulative"]
+    if end != figures["VmRSS"]["kernel"] or overview["waterfall"][-1]["id"] == "unknown" and \
+            overview["waterfall"][-1]["bytes"]:
+        yield f"exact overview ends at {end}, VmRSS {figures['VmRSS']}"
+
+
+def check_forms(tool, folder):
+    """What the kernel said reads the same as pagemap and as text; and in the core itself."""
+    def sizes(*options):
+        rows = tool.run_json("ledger", *options)["classes"]
+        return {row["id"]: [row[name] for name in ("resident", "swapped", "absent")]
+                for row in rows}
+    by_text = sizes("--sidecar", str(folder))
+    by_entries = sizes("--smaps", str(folder / "smaps"), "--pagemap", str(folder / "pagemap"))
+    for name, row in by_text.items():
+        if by_entries[name] != row:
+            yield f"{name}: {row} by pages, {by_entries[name]} by pagemap"
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        copy = shutil.copy(tool.core, scratch)
+        command = [tool.path, "note", copy, "--from", str(folder), "-q"]
+        subprocess.run(command, check=True, capture_output=True, timeout=60)
+        result = subprocess.run([tool.path, "ledger", "--json", "-q", copy], check=True,
+                                capture_output=True, timeout=60)
+        noted = {row["id"]: [row[name] for name in ("resident", "swapped", "absent")]
+                 for row in json.loads(result.stdout)["classes"]}
+        if noted != by_text:
+            yield "the note says something else than the folder"
 
 
 def check_sum(folder, overview):

@@ -50,6 +50,8 @@ class Tool:
         self.path, self.core, self.deadline = path, core, deadline
         self.executable = executable
         self.documents = {}
+        kept = core.with_name("process")
+        self.sidecar = kept if kept.exists() else None
 
     def run(self, *arguments, after=(), data_bytes=None):
         """Runs spanscope ARGUMENTS CORE AFTER, or the executable after the core. data_bytes: what

@@ -21,6 +21,7 @@ sys.dont_write_bytecode = True
 import arguments
 import heap_profile
 import live
+import swap
 from programs import Program
 
 RELEASES = ["1.19", "1.22", "1.24", "1.27"]
@@ -35,8 +36,9 @@ class Fault:
     smallest size; larger ones are left to the kernel. only: the releases that have the fault; in
     others it must not show. scales: times its size. releases: those that are tried. mends: whether
     the program can follow the advice, which must give back what the verdict says. environment,
-    calm: variables of the program and of its control. check: yields what else is wrong, given the
-    verdict and the truth."""
+    calm: variables of the program and of its control. options: of the overview. of: the part of the
+    evidence that is the planted one. swap: it needs some; the kernel is asked before the dump, which
+    brings the pages back in. check: yields what else is wrong, given the verdict and the truth."""
     verdict: str
     mib: int
     dumps: tuple = ("kernel",)
@@ -46,6 +48,9 @@ class Fault:
     calm: tuple = ()
     scales: tuple = tuple(SCALES)
     releases: tuple = tuple(RELEASES)
+    options: tuple = ()
+    of: str = None
+    swap: bool = False
     check: callable = lambda verdict, truth: ()
 
 
@@ -70,11 +75,31 @@ def named_leak(verdict, truth):
         yield f"main.stacks is not in '{verdict['remedy']}'"
 
 
+def all_of(part):
+    """The evidence says that nearly all of it is of this sort, where that is known."""
+    def check(verdict, truth):
+        known = verdict["evidence"].get(part)
+        if known is not None:
+            yield from near(part, known, truth["planted_bytes"])
+    return check
+
+
+def none_of(part):
+    def check(verdict, truth):
+        if verdict["evidence"].get(part):
+            yield f"{part} {verdict['evidence'][part]}"
+    return check
+
+
 FAULTS = {
     "idle": Fault("idle-retained", 8, BOTH, mends=True),
     "released": Fault("released-resident", 8, BOTH, environment=(("GODEBUG", "madvdontneed=0"),),
-                      calm=(("GODEBUG", "madvdontneed=1"),)),
-    "refilled": Fault("released-resident", 8),
+                      calm=(("GODEBUG", "madvdontneed=1"),), check=all_of("lazyfree")),
+    "refilled": Fault("released-resident", 8, check=none_of("lazyfree")),
+    "collapsed": Fault("released-resident", 8, check=all_of("huge")),
+    "unwritten": Fault("idle-absent", 8),
+    "zeros": Fault("zero-resident", 32, options=("--zero",), of="largest_class"),
+    "swapped": Fault("swapped-heap", 8, ("gcore",), swap=True),
     "sparse": Fault("fragmentation", 16, BOTH, mends=True, check=slots_of_64),
     "garbage": Fault("garbage", 8, BOTH, mends=True),
     "limit": Fault("memory-limit", 8, BOTH),
@@ -108,7 +133,8 @@ class Planted(live.Target):
         arguments = ("-case", self.name, "-size", str(fault.mib * max(self.scale, 1)))
         arguments += ("-control",) * (not self.scale) + ("-mend",) * self.mend
         return Program(None, "verdicts", arguments, frozen=False,
-                       environment=fault.environment if self.scale else fault.calm)
+                       environment=fault.environment if self.scale else fault.calm,
+                       exact=(self.release,) if fault.swap else ())
 
     def __str__(self):
         return f"{self.release} {self.name} {f'x{self.scale}' if self.scale else 'control'}"
@@ -125,7 +151,8 @@ def check_verdicts(target, overview, known):
     elif not verdict:
         yield f"no {fault.verdict}, planted {known['planted_bytes']}; there is {list(found)}"
     else:
-        yield from near(fault.verdict, verdict["bytes"], known["planted_bytes"])
+        found = verdict["evidence"][fault.of] if fault.of else verdict["bytes"]
+        yield from near(fault.verdict, found, known["planted_bytes"])
         yield from fault.check(verdict, known)
 
 
@@ -214,6 +241,14 @@ def write_another(target, folder, options):
 
 # ---- tests
 
+def overview_of(target, tool):
+    """With what the kernel said, where it was asked: the figures must be the same."""
+    exact = ("--sidecar", str(tool.sidecar)) if tool.sidecar else ()
+    if not exact and not target.fault.options:
+        return tool.json("overview")
+    return tool.run_json("overview", *target.fault.options, *exact)
+
+
 def run_test(target, dump, folder, options):
     _, known, tool = live.take(target, dump, folder, options, live.start(target))
     if not tool:
@@ -221,9 +256,10 @@ def run_test(target, dump, folder, options):
     if target.name in PROFILED:
         yield from check_profile(target, tool, folder, options)
     else:
-        yield from check_verdicts(target, tool.json("overview"), known)
+        overview = overview_of(target, tool)
+        yield from check_verdicts(target, overview, known)
         if target.fault.mends and target.scale:
-            yield from check_gain(target, dump, tool.json("overview"), folder, options)
+            yield from check_gain(target, dump, overview, folder, options)
     yield from live.check_overview(tool)
 
 
@@ -238,7 +274,7 @@ def select(options):
             if release not in fault.releases:
                 continue
             for scale in [0, *fault.scales] if release in fault.only else [SCALES[0]]:
-                dumps = fault.dumps if scale == SCALES[0] else ("kernel",)
+                dumps = fault.dumps if scale == SCALES[0] or fault.swap else ("kernel",)
                 for dump in dumps:
                     if dump in options.dumps:
                         yield Planted(release, "static", name, scale), dump
@@ -250,8 +286,11 @@ def proofs(target, dump):
 
 def main():
     options = live.prepare(__doc__, [*FAULTS, *PROFILED], RELEASES)
-    return arguments.conclude("verdicts", live.run_tests(
-        list(select(options)), options, run_test, proofs))
+    wanted = any(name in FAULTS and FAULTS[name].swap for name in options.programs)
+    with swap.enabled(live.CACHE / "swap.lock", wanted) as possible:
+        tests = [test for test in select(options)
+                 if possible or test[0].name in PROFILED or not test[0].fault.swap]
+        return arguments.conclude("verdicts", live.run_tests(tests, options, run_test, proofs))
 
 
 if __name__ == "__main__":

@@ -45,6 +45,7 @@ static const char *describe(const struct opts *o, char out[static 256])
 		{o->format == FORMAT_JSON, "json"},
 		{o->format == FORMAT_CSV, "csv"},
 		{o->binary.none, "no-exe"},
+		{o->no_sidecar, "no-sidecar"},
 		{o->report.by_vma, "by-vma"},
 		{o->exact_bytes, "bytes"},
 		{o->test_zero, "zero"},
@@ -60,6 +61,11 @@ static const char *describe(const struct opts *o, char out[static 256])
 	n += put_word(out + n, 256 - n, "exe=", o->binary.given);
 	n += put_word(out + n, 256 - n, "output=", o->output);
 	n += put_word(out + n, 256 - n, "sort=", o->sort);
+	n += put_word(out + n, 256 - n, "sidecar=", o->sidecar.folder);
+	n += put_word(out + n, 256 - n, "smaps=", o->sidecar.smaps);
+	n += put_word(out + n, 256 - n, "pagemap=", o->sidecar.pagemap);
+	n += put_word(out + n, 256 - n, "status=", o->sidecar.status);
+	n += put_word(out + n, 256 - n, "from=", o->report.from);
 	if (o->top)
 		n += (size_t)snprintf(out + n, 256 - n, " top=%llu", (unsigned long long)o->top);
 	for (size_t i = 0; i < COUNT_OF(flags); i++)
@@ -96,6 +102,11 @@ static const struct {
 	{"ledger --format csv core", "ledger core=core csv"},
 	{"ledger --csv core --json", "ledger core=core json"},
 	{"--csv ledger core", "ledger core=core csv"},
+	/* what was kept beside the core */
+	{"--sidecar kept core", "overview core=core sidecar=kept"},
+	{"vmas --smaps a --pagemap b --status c core", "vmas core=core smaps=a pagemap=b status=c"},
+	{"gc --no-sidecar core", "gc core=core no-sidecar"},
+	{"note core --from kept", "note core=core from=kept"},
 	/* the rest */
 	{"ledger --by vma core", "ledger core=core by-vma"},
 	{"-b core", "overview core=core bytes"},
@@ -167,6 +178,12 @@ static const struct {
 	{"core app more", "one argument too many: 'more'"},
 	{"ledger core app more", "one argument too many: 'more'"},
 	{"-e app core app2", "two executables: --exe and 'app2'"},
+	{"--sidecar d --status f core", "--sidecar and --status exclude each other"},
+	{"--no-sidecar --smaps f core", "--no-sidecar and --smaps exclude each other"},
+	{"--no-sidecar --sidecar d core", "--no-sidecar and --sidecar exclude each other"},
+	{"--rss 1M --pagemap f core", "--rss and --pagemap exclude each other"},
+	{"note --sidecar d core", "note takes its folder by --from"},
+	{"ledger --from d core", "--from goes with note"},
 	{"--no-exe core app", "--no-exe and an executable exclude each other"},
 	{"--no-exe -e app core", "--no-exe and an executable exclude each other"},
 	/* options that there are not */

@@ -33,7 +33,7 @@ static void assert_kind(struct mkcore *mk, enum core_kind kind)
 {
 	struct core c = core_open(mk);
 
-	assert_string_equal(core_kind_name(c.im.kind), core_kind_name(kind));
+	assert_string_equal(core_kind_name(image_kind(&c.im)), core_kind_name(kind));
 	assert_false(c.im.truncated);
 	assert_clean(&c.d);
 	core_close(&c);

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
+	"syscall"
 	"unsafe"
 
 	"spanscope.test/progs/truth"
@@ -52,6 +53,74 @@ func refilled() int {
 		}
 	}
 	return inMemory()
+}
+
+const (
+	hugePage     = 2 << 20
+	madvHuge     = 14
+	madvPageOut  = 21
+	madvCollapse = 25
+)
+
+// collapsed: pages given back that have become huge pages, as khugepaged makes them of a range in
+// which a single page was written to.
+func collapsed() int {
+	block := make([]byte, *size*mib)
+	touch(block)
+	base := (uintptr(unsafe.Pointer(&block[0])) + hugePage - 1) / hugePage * hugePage
+	end := uintptr(unsafe.Pointer(&block[0])) + uintptr(len(block))
+	block = nil
+	debug.FreeOSMemory()
+	debug.FreeOSMemory()
+	for ; !*control && base+hugePage <= end; base += hugePage {
+		address := base // of no object: vet would not have it converted
+		*(*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&address))) = 0
+		for _, advice := range []uintptr{madvHuge, madvCollapse} {
+			syscall.RawSyscall(syscall.SYS_MADVISE, base, hugePage, advice)
+		}
+		places = append(places, base, base+mib)
+	}
+	return inMemory()
+}
+
+// unwritten: free pages that were not given back, but had never been written either.
+func unwritten() int {
+	for i := 0; i < *size; i++ {
+		block := make([]byte, mib)
+		if *control {
+			touch(block)
+		}
+		held = append(held, block)
+		places = append(places, uintptr(unsafe.Pointer(&block[0])))
+	}
+	peak := held
+	pool.Put(&peak)
+	held = nil
+	runtime.GC()
+	runtime.GC()
+	return *size*mib - inMemory()
+}
+
+// zeros: blocks in use that have nothing but zeros written to them.
+func zeros() int {
+	hold(*size)
+	for _, block := range held {
+		for at := 0; !*control && at < len(block); at += pageSize {
+			block[at] = 0
+		}
+	}
+	return inMemory()
+}
+
+// swapped: blocks in use that the kernel has swapped out.
+func swapped() int {
+	hold(*size)
+	for _, place := range places {
+		if !*control {
+			syscall.RawSyscall(syscall.SYS_MADVISE, place, mib, madvPageOut)
+		}
+	}
+	return *size*mib - inMemory()
 }
 
 type node struct {

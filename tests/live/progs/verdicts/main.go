@@ -33,21 +33,25 @@ var (
 
 	// Each plants its fault and returns the bytes that it measured.
 	cases = map[string]func() int{
-		"idle":     idle,
-		"released": released,
-		"refilled": refilled,
-		"sparse":   sparse,
-		"garbage":  garbage,
-		"limit":    limit,
-		"stacks":   stacks,
-		"leaked":   stacks,
-		"returned": stacks,
-		"ended":    ended,
-		"buckets":  buckets,
-		"spans":    spans,
-		"ballast":  ballast,
-		"cleared":  cleared,
-		"mapped":   mapped,
+		"idle":      idle,
+		"released":  released,
+		"refilled":  refilled,
+		"collapsed": collapsed,
+		"unwritten": unwritten,
+		"zeros":     zeros,
+		"swapped":   swapped,
+		"sparse":    sparse,
+		"garbage":   garbage,
+		"limit":     limit,
+		"stacks":    stacks,
+		"leaked":    stacks,
+		"returned":  stacks,
+		"ended":     ended,
+		"buckets":   buckets,
+		"spans":     spans,
+		"ballast":   ballast,
+		"cleared":   cleared,
+		"mapped":    mapped,
 	}
 
 	// The advice on some of them.
@@ -68,7 +72,9 @@ func main() {
 		fmt.Fprintln(os.Stderr, "verdicts: no such case:", *name)
 		os.Exit(2)
 	}
-	syscall.RawSyscall6(syscall.SYS_PRCTL, setNoHugePages, 1, 0, 0, 0, 0)
+	if *name != "collapsed" {
+		syscall.RawSyscall6(syscall.SYS_PRCTL, setNoHugePages, 1, 0, 0, 0, 0)
+	}
 	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(-1)
 	truth.Note("planted_bytes", plant())

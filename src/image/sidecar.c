@@ -1,0 +1,351 @@
+#include "image/sidecar.h"
+
+#include "image/elf64.h"
+#include "image/note.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#define HEADER_BYTES 4096
+
+/* Every file that is taken from a folder; others are nobody's business. */
+static const char *const names[] = {
+	"smaps",
+	"status",
+	"stat",
+	"auxv",
+	"pages",
+	"pagemap",
+	"exe-header",
+	"smaps_rollup",
+	"maps",
+	"cgroup",
+	"limits",
+	"coredump_filter",
+	"memory.current",
+	"memory.max",
+	"memory.stat",
+	"memory.swap.current",
+	"memory.events",
+	"memory.usage_in_bytes",
+	"memory.limit_in_bytes",
+	"memory.kmem.usage_in_bytes",
+};
+
+const struct sidecar_file *sidecar_find(const struct sidecar *sc, const char *name)
+{
+	for (size_t i = 0; i < sc->files.n; i++)
+		if (!strcmp(sc->files.v[i].name, name))
+			return &sc->files.v[i];
+	return NULL;
+}
+
+bool sidecar_is_empty(const struct sidecar *sc)
+{
+	return sc->files.n == 0 && !sc->has_pages;
+}
+
+static struct err *add_file(struct sidecar *sc, const char *name, const char *path)
+{
+	struct sidecar_file f = {.name = name, .path = arena_strdup(&sc->arena, path)};
+	struct err *err = os_file_open(path, &f.mapped);
+
+	if (err)
+		return err;
+	f.data = f.mapped.data;
+	f.n = f.mapped.size;
+	err = array_push(&sc->files, f);
+	if (err)
+		os_file_close(&f.mapped);
+	return err;
+}
+
+/* Files of the folder that are there, and not empty. */
+static struct err *add_folder(struct sidecar *sc, const char *folder)
+{
+	sc->origin = arena_strdup(&sc->arena, folder);
+	for (size_t i = 0; i < COUNT_OF(names); i++) {
+		const char *path = arena_printf(&sc->arena, "%s/%s", folder, names[i]);
+		struct err *err;
+
+		if (access(path, F_OK))
+			continue;
+		err = add_file(sc, names[i], path);
+		/* What could not be read from /proc, or the cgroup, is an empty copy. */
+		if (err && err->code == ERR_FORMAT) {
+			err_free(err);
+			continue;
+		}
+		TRY(err);
+	}
+	if (sidecar_is_empty(sc))
+		return err_new(ERR_USAGE, "%s: has no copy of /proc/PID/smaps, status or pagemap",
+			       folder);
+	return NULL;
+}
+
+static struct err *add_given(struct sidecar *sc, const struct sidecar_options *o)
+{
+	const struct {
+		const char *name, *path;
+	} given[] = {{"smaps", o->smaps}, {"pagemap", o->pagemap}, {"status", o->status}};
+
+	for (size_t i = 0; i < COUNT_OF(given); i++) {
+		if (!given[i].path)
+			continue;
+		sc->origin = arena_strdup(&sc->arena, given[i].path);
+		TRY(add_file(sc, given[i].name, given[i].path));
+	}
+	return NULL;
+}
+
+/* ---- reading */
+
+/* The file's name in messages. */
+static const char *label(const struct sidecar_file *f)
+{
+	return f->path ? f->path : f->name;
+}
+
+static struct err *read_cgroup(struct sidecar *sc, const struct sidecar_file *f)
+{
+	bool ours;
+
+	return cgroup_parse(&sc->cgroup, f->name, (const char *)f->data, f->n, &ours);
+}
+
+static struct err *read_text(struct sidecar *sc, const struct sidecar_file *f)
+{
+	const char *text = (const char *)f->data;
+
+	if (!strcmp(f->name, "smaps"))
+		return smaps_parse(&sc->smaps, text, f->n);
+	if (!strcmp(f->name, "status"))
+		return proc_status_parse(&sc->status, text, f->n);
+	if (!strcmp(f->name, "stat"))
+		return proc_stat_parse(text, f->n, &sc->pid, &sc->start);
+	return read_cgroup(sc, f);
+}
+
+/* The text begins with a word that no entry of pagemap has for its bits. */
+static bool is_pages_text(const struct sidecar_file *f)
+{
+	return f->n >= 5 && !memcmp(f->data, "known", 5);
+}
+
+static struct err *read_pages(struct sidecar *sc, const struct image *im)
+{
+	const struct sidecar_file *f = sidecar_find(sc, "pages");
+
+	if (!f)
+		f = sidecar_find(sc, "pagemap");
+	if (!f)
+		return NULL;
+	sc->has_pages = true;
+	if (!strcmp(f->name, "pages") || is_pages_text(f))
+		return err_wrap(pagerec_parse_text(&sc->pages, (const char *)f->data, f->n), "%s",
+				label(f));
+	if (!sc->smaps.vmas.n)
+		return err_new(ERR_USAGE, "%s: needs the smaps of the same moment", label(f));
+	return err_wrap(
+		pagerec_parse_pagemap(&sc->pages, f->data, f->n, &sc->smaps, im->auxv.page_size),
+		"%s", label(f));
+}
+
+static struct err *read_all(struct sidecar *sc, const struct image *im)
+{
+	for (size_t i = 0; i < sc->files.n; i++)
+		TRY(err_wrap(read_text(sc, &sc->files.v[i]), "%s", label(&sc->files.v[i])));
+	return sc->has_pages ? NULL : read_pages(sc, im);
+}
+
+/* ---- whose is it? */
+
+static const char *label_of(const struct sidecar *sc, const char *name)
+{
+	const struct sidecar_file *f = sidecar_find(sc, name);
+
+	return f ? label(f) : name;
+}
+
+/* Whether the auxiliary vectors are equal up to their end. It has the random places of the
+ * executable, the vdso and the main stack. */
+static bool same_auxv(const struct sidecar_file *f, const struct image *im)
+{
+	u64 n = MIN(f->n, im->auxv_bytes);
+
+	for (u64 i = 0; i + 16 <= n; i += 16) {
+		u64 key;
+
+		if (memcmp(f->data + i, im->auxv_note + i, 16) != 0)
+			return false;
+		memcpy(&key, f->data + i, sizeof(key));
+		if (key == AT_NULL)
+			return true;
+	}
+	return false;
+}
+
+static struct err *check_pids(const struct sidecar *sc, const struct image *im)
+{
+	if (sc->pid && sc->status.pid_count && !proc_status_has_pid(&sc->status, sc->pid))
+		return err_new(ERR_USAGE, "%s: stat is of process %u, status of %u", sc->origin,
+			       sc->pid, sc->status.pids[0]);
+	if (!im->pid)
+		return NULL;
+	if (sc->status.pid_count && !proc_status_has_pid(&sc->status, im->pid))
+		return err_new(ERR_USAGE, "%s: of another process, %u; the core is of %u",
+			       label_of(sc, "status"), sc->status.pids[0], im->pid);
+	if (sc->pid && !sc->status.pid_count && sc->pid != im->pid)
+		return err_new(ERR_USAGE, "%s: of another process, %u; the core is of %u",
+			       label_of(sc, "stat"), sc->pid, im->pid);
+	return NULL;
+}
+
+/* The header page of the executable as the core has it, or NULL. */
+static const u8 *core_header(const struct image *im)
+{
+	const struct vma *v = im->auxv.entry ? image_vma(im, im->auxv.entry) : NULL;
+
+	if (!v || v->file < 0)
+		return NULL;
+	for (size_t i = 0; i < im->vmas.n; i++)
+		if (im->vmas.v[i].file == v->file && im->vmas.v[i].offset == 0)
+			return image_view(im, im->vmas.v[i].lo, HEADER_BYTES);
+	return NULL;
+}
+
+static struct err *check_build(const struct sidecar *sc, const struct image *im)
+{
+	const struct sidecar_file *f = sidecar_find(sc, "exe-header");
+	const u8 *page = f ? core_header(im) : NULL;
+	struct elf_ids ours, theirs;
+
+	if (!page)
+		return NULL;
+	elf_build_ids((struct elf_bytes){page, HEADER_BYTES}, &ours);
+	elf_build_ids((struct elf_bytes){f->data, f->n}, &theirs);
+	if ((!*ours.go && !*ours.gnu) || elf_ids_match(&ours, &theirs))
+		return NULL;
+	return err_new(ERR_USAGE, "%s: of another executable, build id %s; the core has %s",
+		       label_of(sc, "exe-header"), elf_ids_text(&theirs), elf_ids_text(&ours));
+}
+
+/* Everything that either side tells must agree, and something must. */
+static struct err *check_process(const struct sidecar *sc, const struct image *im)
+{
+	const struct sidecar_file *auxv = sidecar_find(sc, "auxv");
+	const struct sidecar_file *smaps = sidecar_find(sc, "smaps");
+	bool proved = false;
+
+	TRY(check_pids(sc, im));
+	TRY(check_build(sc, im));
+	if (auxv && im->auxv_note) {
+		if (!same_auxv(auxv, im))
+			return err_new(ERR_USAGE,
+				       "%s: of another process, or of another start of it",
+				       label(auxv));
+		proved = true;
+	}
+	if (smaps) {
+		struct err *err = smaps_check(&sc->smaps, im);
+
+		if (err && !(proved && !im->auxv.random))
+			return err_wrap(err, "%s", label(smaps));
+		err_free(err);
+		proved = true;
+	}
+	proved |= im->pid && (sc->status.pid_count || sc->pid);
+	return proved ? NULL
+		      : err_new(ERR_USAGE, "%s: nothing tells whether it is of the core's process",
+				sc->origin ? sc->origin : "the core's note");
+}
+
+/* ---- opening */
+
+void sidecar_close(struct sidecar *sc)
+{
+	for (size_t i = 0; i < sc->files.n; i++) {
+		os_file_close(&sc->files.v[i].mapped);
+		array_free(&sc->files.v[i].unpacked);
+	}
+	array_free(&sc->files);
+	smaps_fini(&sc->smaps);
+	pagerec_fini(&sc->pages);
+	arena_fini(&sc->arena);
+	*sc = (struct sidecar){.has_pages = false};
+}
+
+static struct err *read_and_check(struct sidecar *sc, const struct image *im)
+{
+	TRY(read_all(sc, im));
+	return check_process(sc, im);
+}
+
+struct err *sidecar_open_folder(struct sidecar *sc, const struct image *im, const char *folder)
+{
+	TRY(add_folder(sc, folder));
+	return read_and_check(sc, im);
+}
+
+/* What nobody asked for is left with a diagnostic when it does not serve. */
+static struct err *leave(struct sidecar *sc, struct err *err, struct diags *d, enum diag_code code)
+{
+	if (!err || err->code == ERR_LIMIT || err->code == ERR_BUG)
+		return err;
+	diag_err(d, code, err);
+	sidecar_close(sc);
+	return NULL;
+}
+
+struct err *sidecar_open(struct sidecar *sc, const struct image *im,
+			 const struct sidecar_options *options, struct diags *d)
+{
+	const char *beside;
+	struct err *err;
+
+	if (options->folder)
+		return sidecar_open_folder(sc, im, options->folder);
+	if (options->smaps || options->pagemap || options->status) {
+		TRY(add_given(sc, options));
+		return read_and_check(sc, im);
+	}
+	if (im->record_notes.n) {
+		err = note_read(sc, im);
+		if (!err)
+			err = read_and_check(sc, im);
+		return leave(sc, err, d, DIAG_RECORD);
+	}
+	beside = arena_printf(&sc->arena, "%s.d", im->core.path);
+	if (access(beside, F_OK))
+		return NULL;
+	return leave(sc, sidecar_open_folder(sc, im, beside), d, DIAG_SIDECAR_IGNORED);
+}
+
+/* ---- answers */
+
+bool sidecar_rss(const struct sidecar *sc, u64 *ret)
+{
+	if (sc->status.known[STATUS_VMRSS])
+		*ret = sc->status.bytes[STATUS_VMRSS];
+	else if (sc->smaps.vmas.n)
+		*ret = smaps_rss(&sc->smaps);
+	else
+		return false;
+	return true;
+}
+
+bool sidecar_knows(const struct sidecar *sc, u16 flag)
+{
+	u64 sum = 0;
+
+	if (sc->pages.known & flag)
+		return true;
+	for (size_t i = 0; i < sc->smaps.vmas.n; i++) {
+		const struct smaps_vma *v = &sc->smaps.vmas.v[i];
+
+		sum += flag == PG_LAZYFREE ? v->lazyfree
+					   : v->anon_huge + v->file_huge + v->shm_huge;
+	}
+	return sc->smaps.vmas.n && sum == 0;
+}
