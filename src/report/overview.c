@@ -1,8 +1,8 @@
 /* The whole answer on one screen. */
 #include "report/common.h"
 #include "report/given_profile.h"
-#include "report/remains.h"
 #include "report/kernel.h"
+#include "report/remains.h"
 #include "report/verdicts.h"
 #include "report/waterfall.h"
 
