@@ -172,39 +172,50 @@ static struct err *set_report_option(struct report_options *r, enum option_id id
 	}
 }
 
-static struct err *set_option(struct opts *o, enum option_id id, const char *arg)
+/* Options about the files beside the core. False for any other. */
+static bool set_file_option(struct opts *o, enum option_id id, const char *arg)
 {
 	switch (id) {
 	case OPTION_EXE:
 		o->binary.given = arg;
-		return NULL;
+		return true;
 	case OPTION_DEBUG_FILE:
 		o->binary.debug = arg;
-		return NULL;
+		return true;
 	case OPTION_NO_EXE:
 		o->binary.none = true;
+		return true;
+	case OPTION_SIDECAR:
+		o->sidecar.folder = arg;
+		return true;
+	case OPTION_SMAPS:
+		o->sidecar.smaps = arg;
+		return true;
+	case OPTION_PAGEMAP:
+		o->sidecar.pagemap = arg;
+		return true;
+	case OPTION_STATUS:
+		o->sidecar.status = arg;
+		return true;
+	case OPTION_NO_SIDECAR:
+		o->no_sidecar = true;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static struct err *set_option(struct opts *o, enum option_id id, const char *arg)
+{
+	if (set_file_option(o, id, arg))
 		return NULL;
+	switch (id) {
 	case OPTION_FORMAT:
 		return set_format(o, arg);
 	case OPTION_JSON:
 		return set_format(o, "json");
 	case OPTION_CSV:
 		return set_format(o, "csv");
-	case OPTION_SIDECAR:
-		o->sidecar.folder = arg;
-		return NULL;
-	case OPTION_SMAPS:
-		o->sidecar.smaps = arg;
-		return NULL;
-	case OPTION_PAGEMAP:
-		o->sidecar.pagemap = arg;
-		return NULL;
-	case OPTION_STATUS:
-		o->sidecar.status = arg;
-		return NULL;
-	case OPTION_NO_SIDECAR:
-		o->no_sidecar = true;
-		return NULL;
 	case OPTION_SORT:
 		o->sort = arg;
 		return NULL;
@@ -237,27 +248,9 @@ static struct err *set_option(struct opts *o, enum option_id id, const char *arg
 	case OPTION_VERSION:
 		o->version = true;
 		return NULL;
-	case OPTION_HEAP_PROFILE:
-	case OPTION_RSS:
-	case OPTION_FROM:
-	case OPTION_BY:
-	case OPTION_CLASS:
-	case OPTION_STATE:
-	case OPTION_OCCUPANCY:
-	case OPTION_ADDRESS:
-	case OPTION_MAP:
-	case OPTION_WITH_EXE:
-	case OPTION_FORCE:
-	case OPTION_FUNCTION:
-	case OPTION_WAITED:
-	case OPTION_ALL:
-	case OPTION_LABELS:
-	case OPTION_SYSTEM:
-	case OPTION_THREADS:
-	case OPTION_NONE:
-		break;
+	default:
+		return set_report_option(&o->report, id, arg);
 	}
-	return set_report_option(&o->report, id, arg);
 }
 
 #define OPTION_COUNT COUNT_OF(options)
