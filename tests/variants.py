@@ -3,8 +3,8 @@
 import re
 import subprocess
 
-# Commands that change the core in place of looking at it.
-CHANGING = ["note"]
+# Commands that write a file in place of a table.
+CHANGING = ["note", "pack"]
 
 # Options that make another table of a command.
 MORE = {"ledger": [["--by", "vma"]], "spans": [["--map"]],

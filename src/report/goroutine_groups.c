@@ -10,7 +10,8 @@ static struct err *add_resident(const struct snapshot *s, struct goroutine_group
 
 	TRY(array_reserve(&gg->resident, g->v.n));
 	gg->resident.n = g->v.n;
-	memset(gg->resident.v, 0, g->v.n * sizeof(*gg->resident.v));
+	if (g->v.n)
+		memset(gg->resident.v, 0, g->v.n * sizeof(*gg->resident.v));
 	for (size_t i = 0; i < g->of.n; i++) {
 		const struct goroutine *gr = &s->gort->gs.v.v[i];
 

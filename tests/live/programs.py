@@ -45,7 +45,7 @@ def released(truth, classes, dump):
     kept = truth["dropped_bytes"] if truth["release"].startswith("go1.15") else 0
     if row["resident"] >= kept + 2 * MIB:
         yield f"go.idle.released: resident {row['resident']}"
-    if dump == "kernel" and row["resident"] < kept:
+    if dump == "kernel" and row["resident"] < kept - MIB:
         yield f"go.idle.released: resident {row['resident']}, MADV_FREE had {kept}"
     if dump == "kernel" and row["absent"] <= row["virtual"] - kept - 2 * MIB:
         yield f"go.idle.released {row['virtual']}, absent {row['absent']}"
