@@ -140,6 +140,28 @@ static struct err *read_header(struct pclntab *t)
 	return NULL;
 }
 
+/* Where function number i begins; the one behind the last ends the text. */
+static va_t entry_address(const struct pclntab *t, u64 i)
+{
+	const u8 *entry = t->bytes + t->functab + i * t->form->entry_bytes;
+
+	return t->form->offsets ? t->text.lo + get_u32(entry) : get_u64(entry) + t->bias;
+}
+
+/* Addresses of a position-independent file's own bytes are those that it was linked at: the first
+ * function does not lie in the text then. */
+static va_t find_bias(const struct pclntab *t)
+{
+	va_t first = entry_address(t, 0);
+
+	if (t->form->offsets || (first >= t->text.lo && first < t->text.hi))
+		return 0;
+	return t->rt->bin && first + t->rt->bin->bias >= t->text.lo &&
+			       first + t->rt->bin->bias < t->text.hi
+		       ? t->rt->bin->bias
+		       : t->text.lo - first;
+}
+
 struct err *pclntab_open(const struct rt *rt, const struct module *m, struct pclntab *ret)
 {
 	struct pclntab t = {.rt = rt, .text = m->text, .size = m->pclntab.hi - m->pclntab.lo};
@@ -153,6 +175,7 @@ struct err *pclntab_open(const struct rt *rt, const struct module *m, struct pcl
 	if (rt_has(rt, RT_MODULE_GOFUNC))
 		TRY(rt_u(rt, m->addr, RT_MODULE_GOFUNC, &t.gofunc));
 	TRY(read_header(&t));
+	t.bias = find_bias(&t);
 	*ret = t;
 	return NULL;
 }
@@ -180,14 +203,6 @@ struct err *symbols_open(const struct rt *rt, const struct modules *modules, str
 void symbols_fini(struct symbols *s)
 {
 	array_free(&s->v);
-}
-
-/* Where function number i begins; the one behind the last ends the text. */
-static va_t entry_address(const struct pclntab *t, u64 i)
-{
-	const u8 *entry = t->bytes + t->functab + i * t->form->entry_bytes;
-
-	return t->form->offsets ? t->text.lo + get_u32(entry) : get_u64(entry);
 }
 
 bool pclntab_find(const struct pclntab *t, va_t pc, struct func *ret)
@@ -366,7 +381,8 @@ static va_t inline_tree(const struct func *f)
 		return 0;
 	if (!t->form->offsets) {
 		at = align_up(at, 8) + 8 * (u64)t->form->tree;
-		return has(t, at, 8) ? get_u64(t->bytes + at) : 0;
+		return has(t, at, 8) && get_u64(t->bytes + at) ? get_u64(t->bytes + at) + t->bias
+							       : 0;
 	}
 	offset = number(t, at + 4 * (u64)t->form->tree, NO_FUNCDATA);
 	return offset == NO_FUNCDATA || !t->gofunc ? 0 : t->gofunc + offset;

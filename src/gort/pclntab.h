@@ -24,6 +24,7 @@ struct pclntab {
 	const struct pcln_form *form;
 	struct range text;
 	va_t gofunc;     /* what offsets of funcdata count from (1.18) */
+	va_t bias;       /* of addresses in it, which are not relocated in a file (up to 1.17) */
 	const u8 *bytes; /* the whole table */
 	u64 size;
 	u32 quantum;                                    /* of addresses in tables of values */

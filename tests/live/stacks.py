@@ -172,7 +172,7 @@ def stacks_of(document):
 
 def through_c(names):
     """C keeps frame pointers of its own: what called it cannot be found without tables."""
-    return "runtime.cgocallback" in names
+    return any(name and name.startswith("runtime.cgocallback") for name in names)
 
 
 def addresses(group):
