@@ -28,6 +28,12 @@ def is_runtime(name):
     return name.startswith("runtime.") or name == PANIC or "." not in name
 
 
+def read_locked(text):
+    """The goroutines of a listing that are locked to their threads."""
+    headers = filter(None, map(HEADER.match, text.splitlines()))
+    return {int(header[1]) for header in headers if "locked to thread" in header[2]}
+
+
 def read_stacks(text):
     """{goid: (state, [(function, file, line)], creation)} of a listing."""
     goroutines = {}
@@ -132,15 +138,12 @@ def check_labels(document, each):
         yield f"labels {[(group['count'], group['labels']) for group in found]}"
 
 
-def check_locked(document, each):
+def check_locked(document, known):
     """Those that locked themselves, and those that C called."""
-    def locked(row):
-        group = document["groups"][row["group"]]
-        return (row["locked"] and not group["system"] and row["goid"] != 1
-                and not through_c([frame["func"] for frame in group["frames"]]))
-    count = sum(map(locked, document["goroutines"]))
-    if count != each:
-        yield f"{count} goroutines are locked to threads, not {each}"
+    seen = {row["goid"] for row in document["goroutines"]
+            if row["locked"] and not document["groups"][row["group"]]["system"]}
+    if seen != known:
+        yield f"goroutines {sorted(seen)} are locked to threads, not {sorted(known)}"
 
 
 def check_addresses(document, named):
@@ -214,7 +217,7 @@ def check(tool, truth, dump):
     yield from check_groups(document, profile)
     yield from check_stacks(document)
     yield from check_labels(document, truth["each"])
-    yield from check_locked(document, truth["each"])
+    yield from check_locked(document, read_locked((folder / "truth.stacks").read_text()))
     if dump != "qemu":
         yield from check_twin(tool, document)
     yield from check_addresses(tool.run_json("goroutines", after=("--no-exe",)), document)
