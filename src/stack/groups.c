@@ -104,10 +104,20 @@ static bool is_system(const struct unwinder *u, const struct goroutine_detail *d
 	return call_is_runtime(name);
 }
 
-/* Whether the stack shows code that is not the runtime's: a finalizer, say, runs on a goroutine of
- * the runtime, which is listed while it does. */
-static bool runs_user_code(const struct unwinder *u, const struct stack *s)
+/* Whether it is a goroutine for finalizers or cleanups (renamed and added in 1.25), and its stack
+ * shows one: it is listed while it runs code that is not the runtime's. */
+static bool runs_user_code(const struct unwinder *u, const struct goroutine_detail *detail,
+			   const struct stack *s)
 {
+	static const char *const callers[] = {"runtime.runfinq", "runtime.runFinalizers",
+					      "runtime.runCleanups"};
+	const char *start = symbols_name(&u->symbols, detail->startpc);
+	bool calls = false;
+
+	for (size_t i = 0; i < COUNT_OF(callers); i++)
+		calls |= !strcmp(start, callers[i]);
+	if (!calls)
+		return false;
 	for (size_t i = 0; i < s->n; i++) {
 		const char *name = symbols_name(&u->symbols, s->pc[i]);
 
@@ -147,7 +157,7 @@ static struct err *new_group(struct build *b, struct group key,
 	key.frame = (u32)g->pcs.n;
 	key.frames = (u32)s->n;
 	key.goid = UINT64_MAX;
-	key.system = is_system(b->u, detail) && !runs_user_code(b->u, s);
+	key.system = is_system(b->u, detail) && !runs_user_code(b->u, detail, s);
 	key.in_c = s->n && !strcmp(symbols_name(&b->u->symbols, s->pc[0]), "runtime.cgocall");
 	TRY(array_reserve(&g->pcs, s->n));
 	memcpy(g->pcs.v + g->pcs.n, s->pc, s->n * sizeof(*s->pc));
