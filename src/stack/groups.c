@@ -133,7 +133,7 @@ static bool same_group(const struct groups *g, const struct group *a, const stru
 {
 	return a->status == key->status && a->wait_reason == key->wait_reason &&
 	       a->end == key->end && a->label_set == key->label_set && a->frames == s->n &&
-	       !memcmp(g->pcs.v + a->frame, s->pc, s->n * sizeof(*s->pc));
+	       (!s->n || !memcmp(g->pcs.v + a->frame, s->pc, s->n * sizeof(*s->pc)));
 }
 
 static u64 hash_group(const struct group *key, const struct stack *s)
@@ -160,7 +160,8 @@ static struct err *new_group(struct build *b, struct group key,
 	key.system = is_system(b->u, detail) && !runs_user_code(b->u, detail, s);
 	key.in_c = s->n && !strcmp(symbols_name(&b->u->symbols, s->pc[0]), "runtime.cgocall");
 	TRY(array_reserve(&g->pcs, s->n));
-	memcpy(g->pcs.v + g->pcs.n, s->pc, s->n * sizeof(*s->pc));
+	if (s->n)
+		memcpy(g->pcs.v + g->pcs.n, s->pc, s->n * sizeof(*s->pc));
 	g->pcs.n += s->n;
 	return array_push(&g->v, key);
 }
