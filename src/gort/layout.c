@@ -21,7 +21,7 @@ static const struct {
 };
 
 /* A row of a table; a field that the release lacks has count 0. On arm64 structures that are padded
- * to lines of the cache are larger from 1.21 on: there the row has another place, too. */
+ * to lines of the cache are larger from 1.20 on: there the row has another place, too. */
 struct layout_row {
 	u32 offset, size, count;
 	struct {
@@ -203,13 +203,20 @@ static struct slot row_slot(const struct layout_row *row, const struct arch *arc
 	return (struct slot){row->offset, row->size, row->count};
 }
 
+static void fill_slots(const struct layout_row *rows, const struct arch *arch,
+		       struct slot slots[static RT_FIELD_COUNT])
+{
+	for (int f = 0; f < RT_FIELD_COUNT; f++)
+		slots[f] = row_slot(&rows[f], arch);
+}
+
 bool layout_from_table(const struct go_version *v, const struct arch *arch, unsigned alternative,
 		       struct slot slots[static RT_FIELD_COUNT])
 {
 	const struct layout_row *table = find_table(v, alternative);
 
-	for (int f = 0; table && f < RT_FIELD_COUNT; f++)
-		slots[f] = row_slot(&table[f], arch);
+	if (table)
+		fill_slots(table, arch, slots);
 	return table != NULL;
 }
 
@@ -222,8 +229,7 @@ bool layout_of_nameless(unsigned i, const struct arch *arch, struct go_version *
 			continue;
 		*v = (struct go_version){.minor = tables[t].minor, .patch = tables[t].first_patch};
 		snprintf(v->text, sizeof(v->text), "go1.%u", v->minor);
-		for (int f = 0; f < RT_FIELD_COUNT; f++)
-			slots[f] = row_slot(&tables[t].rows[f], arch);
+		fill_slots(tables[t].rows, arch, slots);
 		return true;
 	}
 	return false;
@@ -242,8 +248,7 @@ bool layout_assume(const struct go_version *v, const struct arch *arch,
 	for (size_t i = COUNT_OF(tables); i-- > 0;) {
 		if (!may_assume(i, v))
 			continue;
-		for (int f = 0; f < RT_FIELD_COUNT; f++)
-			slots[f] = row_slot(&tables[i].rows[f], arch);
+		fill_slots(tables[i].rows, arch, slots);
 		snprintf(text, GO_VERSION_MAX, "go1.%u.%u", tables[i].minor, tables[i].last_patch);
 		return true;
 	}

@@ -287,8 +287,8 @@ def private(tool, truth, dump):
 
 def limits(tool, truth, dump):
     """Where --max-memory is too little that is one line and status 3, else it changes nothing. A
-    tenth more is never taken,
-    and 4 MiB for the variables of libraries: with the kernel's own limit there nothing changes."""
+    tenth more is never taken, and 4 MiB for the variables of libraries: with the kernel's own limit
+    there nothing changes."""
     for arguments in variants.every(tool.path):
         plain = tool.run(*arguments)
         for mib in (2, 5, 8, 16, 64):
