@@ -49,6 +49,8 @@ struct err *session_build_ledger(struct session *s)
 	TRY(claim_threads(l));
 	if (s->has_gort)
 		TRY(claim_go(l));
+	if (!s->diags.entries[DIAG_NOT_GO].count)
+		claim_unread(l, &s->binary);
 	TRY(claim_signal_stacks(l));
 	TRY(ledger_seal(l));
 	log_stage_end(&stage, l->cells.n, "cells");

@@ -16,23 +16,24 @@ static struct err *read_heap(struct gort *gort)
 }
 
 /* The rest may be missing in part. Running out of memory may not. */
-static struct err *survive(struct diags *d, struct err *err, const char *what)
+static struct err *survive(struct gort *gort, struct err *err, enum gort_part part,
+			   const char *what)
 {
-	if (err && err->code != ERR_LIMIT) {
-		diag_err(d, DIAG_STRUCTURE, err_wrap(err, "%s", what));
-		return NULL;
-	}
-	return err;
+	if (!err || err->code == ERR_LIMIT)
+		return err;
+	gort->missing |= (u8)part;
+	diag_err(gort->rt.d, DIAG_STRUCTURE, err_wrap(err, "%s", what));
+	return NULL;
 }
 
-static struct err *read_rest(struct gort *gort, struct diags *d)
+static struct err *read_rest(struct gort *gort)
 {
 	const struct rt *rt = &gort->rt;
 
-	TRY(survive(d, machines_read(rt, &gort->ms), "the Ms"));
-	TRY(survive(d, goroutines_read(rt, &gort->ms, &gort->gs), "the goroutines"));
-	TRY(survive(d, modules_read(rt, &gort->modules), "the modules"));
-	return survive(d, buckets_read(rt, &gort->buckets), "the profile buckets");
+	TRY(survive(gort, machines_read(rt, &gort->ms), GORT_MS, "the Ms"));
+	TRY(survive(gort, goroutines_read(rt, &gort->ms, &gort->gs), GORT_GS, "the goroutines"));
+	TRY(survive(gort, modules_read(rt, &gort->modules), GORT_MODULES, "the modules"));
+	return survive(gort, buckets_read(rt, &gort->buckets), GORT_BUCKETS, "the profile buckets");
 }
 
 /* Another release's layout is believed when nothing contradicts it. */
@@ -61,7 +62,7 @@ struct err *gort_open(struct gort *gort, const struct image *im, const struct bi
 	TRY(rt_attach(&gort->rt, im, bin, d));
 	gort->attached = !*gort->rt.layout_of; /* an assumed layout has to be proved first */
 	TRY(read_heap(gort));
-	TRY(read_rest(gort, d));
+	TRY(read_rest(gort));
 	return *gort->rt.layout_of ? check_assumption(gort) : NULL;
 }
 
@@ -71,7 +72,7 @@ struct err *gort_open_layout(struct gort *gort, const struct image *im, const st
 	TRY(rt_attach_layout(&gort->rt, im, v, globals, d));
 	gort->attached = true;
 	TRY(read_heap(gort));
-	return read_rest(gort, d);
+	return read_rest(gort);
 }
 
 void gort_close(struct gort *gort)

@@ -15,9 +15,13 @@
 #include "gort/slots.h"
 #include "gort/spans.h"
 
+/* Parts without which the heap is read all the same. */
+enum gort_part { GORT_MS = 1, GORT_GS = 2, GORT_MODULES = 4, GORT_BUCKETS = 8 };
+
 struct gort {
 	struct rt rt;
 	bool attached; /* rt serves, even where the rest cannot be read */
+	u8 missing;    /* set of gort_part: these could not be read, or only in part */
 	struct arenas arenas;
 	struct spans spans;
 	struct pagealloc pagealloc;

@@ -26,6 +26,11 @@ const char *category_meaning(enum category c)
 	return table[c].meaning;
 }
 
+bool category_is_runtime(enum category c)
+{
+	return table[c].group != OTHER;
+}
+
 enum page_state category_state(enum category c, enum page_kind kind)
 {
 	return residency_state(kind, table[c].group == RESERVED, table[c].group == RUNTIME);

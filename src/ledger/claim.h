@@ -20,6 +20,10 @@ struct err *claim_threads(struct ledger *l) ERR_RESULT;
 /* The Go heap's arenas, its stacks and the runtime's structures. */
 struct err *claim_go(struct ledger *l) ERR_RESULT;
 
+/* Marks as unread what claim_go and claim_binary could not claim for, when a Go runtime that is
+ * there was not read, or not all of it. */
+void claim_unread(struct ledger *l, const struct binary *bin);
+
 /* Signal stacks of C's that Ms adopted, as far as no structure known otherwise has their bytes:
  * after all other claims. */
 struct err *claim_signal_stacks(struct ledger *l) ERR_RESULT;

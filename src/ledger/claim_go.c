@@ -148,6 +148,41 @@ struct err *claim_signal_stacks(struct ledger *l)
 	return err;
 }
 
+static void mark_unread(struct ledger *l, enum category first, enum category last)
+{
+	for (unsigned c = first; c <= last; c++)
+		l->unread |= (u64)1 << c;
+}
+
+/* Parts of a runtime whose heap was read. */
+static void mark_missing(struct ledger *l, u8 missing)
+{
+	if (missing & GORT_GS)
+		mark_unread(l, CAT_STACK_USED, CAT_STACK_UNUSED);
+	if (missing & GORT_MS)
+		mark_unread(l, CAT_STACK_SYSTEM, CAT_STACK_SYSTEM);
+	if (missing & GORT_MODULES)
+		mark_unread(l, CAT_BINARY_PCLNTAB, CAT_BINARY_PCLNTAB);
+	if (missing & GORT_BUCKETS)
+		mark_unread(l, CAT_META_BUCKET, CAT_META_BUCKET);
+}
+
+void claim_unread(struct ledger *l, const struct binary *bin)
+{
+	Elf64_Phdr ph;
+
+	if (l->gort) {
+		mark_missing(l, l->gort->missing);
+		return;
+	}
+	for (unsigned c = 0; c < CAT_COUNT; c++)
+		if (category_is_runtime((enum category)c))
+			mark_unread(l, (enum category)c, (enum category)c);
+	mark_unread(l, CAT_BINARY_PCLNTAB, CAT_BINARY_PCLNTAB); /* segments tell the rest, if any */
+	if (!binary_phdr(bin, l->im, 0, &ph))
+		mark_unread(l, CAT_BINARY_TEXT, CAT_BINARY_BSS);
+}
+
 struct err *claim_go(struct ledger *l)
 {
 	const struct gort *gort = l->gort;

@@ -340,6 +340,11 @@ void columns_add(struct columns *sum, const struct columns *c)
 		sum->evidence = EVIDENCE_MIXED;
 }
 
+bool ledger_knows(const struct ledger *l, enum category cat)
+{
+	return !(l->unread >> cat & 1) || ledger_columns(l, cat).virtual;
+}
+
 struct columns ledger_columns(const struct ledger *l, enum category cat)
 {
 	return tally_columns(&l->totals[cat], cat);

@@ -70,6 +70,7 @@ struct ledger {
 	struct tally totals[CAT_COUNT];
 	ARRAY(struct ledger_cell) cells;
 	ARRAY(struct anon_run) anon;
+	u64 unread; /* bit c: what would be claimed for class c could not be read */
 };
 
 /* A new, empty ledger; all three outlive it. */
@@ -83,6 +84,10 @@ struct err *ledger_claim(struct ledger *l, enum ledger_level level, va_t lo, va_
 
 /* Gives every byte its class. No claims afterwards. */
 struct err *ledger_seal(struct ledger *l) ERR_RESULT;
+
+/* Whether a class's figures are known. They are not where it has no bytes because what would be
+ * claimed for it could not be read: its bytes, if there are any, are another class's. */
+bool ledger_knows(const struct ledger *l, enum category cat);
 
 /* Figures of a sealed ledger. */
 struct columns ledger_columns(const struct ledger *l, enum category cat);

@@ -2,7 +2,9 @@
 
 #include "base/units.h"
 
+#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Of the eight. */
 enum { SWAPPED_COLUMN = 2, UNKNOWN_COLUMN = 4, ZERO_COLUMN, HUGE_COLUMN, LAZYFREE_COLUMN };
@@ -27,6 +29,74 @@ void report_sizes(const struct ledger *l, const struct columns *c,
 	values[ZERO_COLUMN] = part(l, known, PART_ZERO, c->zero);
 	values[HUGE_COLUMN] = part(l, known, PART_HUGE, c->huge);
 	values[LAZYFREE_COLUMN] = part(l, known, PART_LAZYFREE, c->lazyfree);
+}
+
+void report_class_sizes(const struct ledger *l, enum category cat,
+			struct doc_value values[static REPORT_SIZE_COUNT])
+{
+	struct columns c = ledger_columns(l, cat);
+
+	if (ledger_knows(l, cat)) {
+		report_sizes(l, &c, values);
+		return;
+	}
+	for (int i = 0; i < REPORT_SIZE_COUNT; i++)
+		values[i] = doc_null();
+}
+
+/* Adds the first n characters of a name, and more, to a list; NULL is an empty one. */
+static const char *add_name(struct doc *d, const char *list, const char *name, int n,
+			    const char *more)
+{
+	return doc_printf(d, "%s%s%.*s%s", list ? list : "", list ? ", " : "", n, name, more)
+		.string;
+}
+
+/* Where the classes of a group end, which stand in a row: "go.heap.live", "go.heap.fresh", ... */
+static int group_end(int first, int *prefix)
+{
+	const char *id = category_id((enum category)first), *dot = strrchr(id, '.');
+	int end = first + 1;
+
+	*prefix = dot ? (int)(dot + 1 - id) : 0;
+	while (dot && end < CAT_COUNT &&
+	       !strncmp(category_id((enum category)end), id, (size_t)*prefix))
+		end++;
+	return end;
+}
+
+static const char *unread_names(struct doc *d, const struct ledger *l)
+{
+	const char *list = NULL;
+
+	for (int first = 0, end, prefix; first < CAT_COUNT; first = end) {
+		int unread = 0;
+
+		end = group_end(first, &prefix);
+		for (int c = first; c < end; c++)
+			unread += !ledger_knows(l, (enum category)c);
+		if (unread > 1 && unread == end - first) {
+			list = add_name(d, list, category_id((enum category)first), prefix, "*");
+			continue;
+		}
+		for (int c = first; c < end; c++)
+			if (!ledger_knows(l, (enum category)c))
+				list = add_name(d, list, category_id((enum category)c), INT_MAX,
+						"");
+	}
+	return list;
+}
+
+void report_unread(struct doc *d, const struct ledger *l)
+{
+	const char *names = unread_names(d, l);
+
+	if (!names)
+		return;
+	doc_text(d, "%s", "");
+	doc_text(d, "Not known, as the Go runtime could not be read; their bytes are in other "
+		    "classes:");
+	doc_text(d, "  %s", names);
 }
 
 void report_hide_sizes(struct doc_table *t, size_t first, const struct ledger *l)

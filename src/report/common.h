@@ -19,6 +19,14 @@
 void report_sizes(const struct ledger *l, const struct columns *c,
 		  struct doc_value values[static REPORT_SIZE_COUNT]);
 
+/* The same of a class: all null where it is not known what it has (ledger_knows). */
+void report_class_sizes(const struct ledger *l, enum category cat,
+			struct doc_value values[static REPORT_SIZE_COUNT]);
+
+/* Names the classes of which nothing is known, and where their bytes are, for people; a group by
+ * its name where all of it is. Nothing where there are none. */
+void report_unread(struct doc *d, const struct ledger *l);
+
 /* Keeps those columns of a table out of the text that the ledger has no figures for, or only 0;
  * `first` is the first of the eight. */
 void report_hide_sizes(struct doc_table *t, size_t first, const struct ledger *l);

@@ -22,7 +22,7 @@ static struct doc_table *add_classes(struct doc *d, const struct ledger *l)
 		size_t row;
 
 		v[0] = doc_string(category_id(order[i]));
-		report_sizes(l, &c, v + 1);
+		report_class_sizes(l, order[i], v + 1);
 		v[9] = doc_string(evidence_name(c.evidence));
 		v[10] = doc_string(category_twin(order[i]));
 		row = doc_add_row(t, v, COUNT_OF(v));
@@ -108,6 +108,7 @@ struct err *report_ledger(struct report *r)
 		d->csv_table = add_by_vma(d, l);
 	} else {
 		d->csv_table = add_classes(d, l);
+		report_unread(d, l);
 		add_anon(d, l);
 	}
 	kernel_tables(d, r->snapshot, false);

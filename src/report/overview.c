@@ -240,10 +240,12 @@ static void add_waterfall(struct doc *d, const struct waterfall_step *steps, siz
 					columns, COUNT_OF(columns));
 
 	for (size_t i = 0; i < n; i++) {
-		size_t row = doc_row(t, doc_string(steps[i].id), doc_delta(steps[i].bytes),
-				     doc_delta(steps[i].cumulative), doc_string(steps[i].title));
+		const struct waterfall_step *s = &steps[i];
+		size_t row = doc_row(
+			t, doc_string(s->id), s->unknown ? doc_null() : doc_delta(s->bytes),
+			s->beside ? doc_null() : doc_delta(s->cumulative), doc_string(s->title));
 
-		if (steps[i].bytes == 0)
+		if (s->bytes == 0)
 			doc_hide(t, row);
 	}
 }
@@ -269,7 +271,7 @@ static void add_classes(struct doc *d, const struct ledger *l)
 		size_t row;
 
 		v[0] = doc_string(category_id(order[i]));
-		report_sizes(l, &c, v + 1);
+		report_class_sizes(l, order[i], v + 1);
 		v[9] = doc_string(evidence_name(c.evidence));
 		v[10] = doc_string(category_meaning(order[i]));
 		row = doc_add_row(t, v, COUNT_OF(v));
@@ -375,6 +377,7 @@ struct err *report_overview(struct report *r)
 		doc_text(d, "  The heap profile is off (MemProfileRate 0): the sum begins at live "
 			    "objects.");
 	add_classes(d, s->ledger);
+	report_unread(d, s->ledger);
 	if (left)
 		report_remains(d, s, left);
 	add_unknown(d, s->ledger);

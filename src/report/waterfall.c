@@ -74,37 +74,81 @@ static const char *absent_title(const struct ledger *l)
 						       : "of these not in memory";
 }
 
-static void add(struct waterfall_step *steps, size_t *n, const char *id, const char *title,
-		i64 bytes)
+static bool group_known(const struct ledger *l, size_t g)
 {
-	i64 before = *n ? steps[*n - 1].cumulative : 0;
+	if (groups[g].classes[0] == LAST)
+		return ledger_knows(l, CAT_META_MSPAN);
+	for (const enum category *c = groups[g].classes; *c != LAST; c++)
+		if (ledger_knows(l, *c))
+			return true;
+	return false;
+}
 
-	steps[(*n)++] = (struct waterfall_step){id, title, bytes, before + bytes};
+/* Steps being listed, and their sum so far. */
+struct list {
+	struct waterfall_step *steps;
+	size_t n;
+	i64 sum;
+};
+
+static void add(struct list *to, const char *id, const char *title, i64 bytes)
+{
+	to->sum += bytes;
+	to->steps[to->n++] = (struct waterfall_step){id, title, bytes, to->sum, false, false};
+}
+
+static void add_unknown(struct list *to, const char *id, const char *title)
+{
+	to->steps[to->n++] = (struct waterfall_step){id, title, 0, 0, true, true};
+}
+
+/* From what pprof shows, if it is known, to the live objects that were in memory. */
+static void add_live(struct list *to, const struct ledger *l, const i64 *pprof)
+{
+	i64 live = (i64)ledger_columns(l, CAT_HEAP_LIVE).virtual;
+
+	if (pprof) {
+		add(to, "pprof", "what `go tool pprof -inuse_space` shows", *pprof);
+		add(to, "sampling", "what its sampling misses of the live objects", live - *pprof);
+	} else {
+		add(to, "live", "objects that the last GC found reachable (HeapAlloc)", live);
+	}
+	add(to, "live_absent", absent_title(l), resident(l, CAT_HEAP_LIVE) - live);
+}
+
+/* The same where the live objects are unknown: what pprof shows stands alone. */
+static void add_no_live(struct list *to, const struct ledger *l, const i64 *pprof)
+{
+	if (pprof) {
+		add(to, "pprof", "what `go tool pprof -inuse_space` shows", *pprof);
+		to->steps[to->n - 1].beside = true;
+		to->sum = 0;
+		add_unknown(to, "sampling", "what its sampling misses of the live objects");
+	} else {
+		add_unknown(to, "live", "objects that the last GC found reachable (HeapAlloc)");
+	}
+	add_unknown(to, "live_absent", absent_title(l));
 }
 
 size_t waterfall_steps(const struct snapshot *s, const u64 *shown, u64 rss,
 		       struct waterfall_step steps[static WATERFALL_MAX])
 {
 	const struct ledger *l = s->ledger;
-	i64 live = (i64)ledger_columns(l, CAT_HEAP_LIVE).virtual;
-	size_t n = 0;
+	struct list to = {.steps = steps};
+	/* A damaged core or profile may have any figure; the difference has to fit. */
+	i64 pprof = shown ? (i64)MIN(*shown, INT64_MAX / 2) : 0;
 
-	if (shown) {
-		/* A damaged core or profile may have any figure; the difference has to fit. */
-		i64 pprof = (i64)MIN(*shown, INT64_MAX / 2);
-
-		add(steps, &n, "pprof", "what `go tool pprof -inuse_space` shows", pprof);
-		add(steps, &n, "sampling", "what its sampling misses of the live objects",
-		    live - pprof);
-	} else {
-		add(steps, &n, "live", "objects that the last GC found reachable (HeapAlloc)",
-		    live);
-	}
-	add(steps, &n, "live_absent", absent_title(l), resident(l, CAT_HEAP_LIVE) - live);
+	if (ledger_knows(l, CAT_HEAP_LIVE))
+		add_live(&to, l, shown ? &pprof : NULL);
+	else
+		add_no_live(&to, l, shown ? &pprof : NULL);
 	for (size_t g = 0; g < COUNT_OF(groups); g++)
-		add(steps, &n, groups[g].id, group_title(s, g), group_bytes(l, g));
+		if (group_known(l, g))
+			add(&to, groups[g].id, group_title(s, g), group_bytes(l, g));
+		else
+			add_unknown(&to, groups[g].id, group_title(s, g));
 	if (rss)
-		add(steps, &n, "unknown", "the kernel's figure beyond this: pages not in the core",
-		    (i64)rss - steps[n - 1].cumulative);
-	return n;
+		add(&to, "unknown", "the kernel's figure beyond this: pages not in the core",
+		    (i64)rss - to.sum);
+	return to.n;
 }

@@ -137,6 +137,8 @@ def overview(document):
     total = document["total"]["resident"]
     running = 0
     for step in document["waterfall"]:
+        if step["cumulative"] is None:  # unknown, or beside the sum
+            continue
         running += step["bytes"]
         if step["cumulative"] != running:
             yield f"waterfall {step['id']}: cumulative {step['cumulative']}, sum {running}"

@@ -94,6 +94,7 @@ void mkgo_ledger(struct mkgo_core *c, struct ledger *l)
 	assert_ok(claim_mappings(l, &bin));
 	assert_ok(claim_binary(l, &bin));
 	assert_ok(claim_go(l));
+	claim_unread(l, &bin);
 	assert_ok(claim_signal_stacks(l));
 	assert_ok(ledger_seal(l));
 }
