@@ -45,19 +45,26 @@ bool sidecar_is_empty(const struct sidecar *sc)
 	return sc->files.n == 0 && !sc->has_pages;
 }
 
-static struct err *add_file(struct sidecar *sc, const char *name, const char *path)
+/* Takes the open file over. */
+static struct err *take_file(struct sidecar *sc, const char *name, struct os_file *opened)
 {
-	struct sidecar_file f = {.name = name, .path = arena_strdup(&sc->arena, path)};
-	struct err *err = os_file_open(path, &f.mapped);
+	struct err *err = array_push(&sc->files, {.name = name,
+						  .path = arena_strdup(&sc->arena, opened->path),
+						  .data = opened->data,
+						  .n = opened->size,
+						  .mapped = *opened});
 
 	if (err)
-		return err;
-	f.data = f.mapped.data;
-	f.n = f.mapped.size;
-	err = array_push(&sc->files, f);
-	if (err)
-		os_file_close(&f.mapped);
+		os_file_close(opened);
 	return err;
+}
+
+static struct err *add_file(struct sidecar *sc, const char *name, const char *path)
+{
+	struct os_file f = {0};
+
+	TRY(os_file_open(path, &f));
+	return take_file(sc, name, &f);
 }
 
 /* Files of the folder that are there, and not empty. */
@@ -81,6 +88,67 @@ static struct err *add_folder(struct sidecar *sc, const char *folder)
 	if (sidecar_is_empty(sc))
 		return err_new(ERR_USAGE, "%s: has no copy of /proc/PID/smaps, status or pagemap",
 			       folder);
+	return NULL;
+}
+
+/* A name in an archive without what changes nothing. */
+static const char *plain_name(const char *name)
+{
+	while (name[0] == '.' && name[1] == '/')
+		name += 2;
+	return name;
+}
+
+static const char *folder_of(struct sidecar *sc, const char *name)
+{
+	name = plain_name(name);
+	return arena_strndup(&sc->arena, name, (size_t)(os_base_name(name) - name));
+}
+
+/* The folder that came with the core in an archive: MEMBER.d/, else the only one. NULL: there is
+ * none, or nothing tells which. */
+static const char *archived_folder(struct sidecar *sc, const struct unpacked *u)
+{
+	const char *own = arena_printf(&sc->arena, "%s.d/", plain_name(u->member ? u->member : "")),
+		   *only = NULL;
+	bool several = false;
+
+	for (size_t i = 0; i < u->files.n; i++) {
+		const char *folder = folder_of(sc, u->files.v[i].name);
+
+		if (u->files.v[i].elf)
+			continue;
+		if (!strcmp(folder, own))
+			return folder;
+		several |= only && strcmp(only, folder) != 0;
+		only = folder;
+	}
+	return several ? NULL : only;
+}
+
+/* The file's name in /proc; NULL for one that is nobody's business. */
+static const char *known_name(const char *name)
+{
+	for (size_t i = 0; i < COUNT_OF(names); i++)
+		if (!strcmp(names[i], name))
+			return names[i];
+	return NULL;
+}
+
+static struct err *add_archived(struct sidecar *sc, const struct image *im, const char *folder)
+{
+	sc->origin = arena_printf(&sc->arena, "%s: %s", im->core.path, folder);
+	for (size_t i = 0; i < im->unpacked.files.n; i++) {
+		const struct unpacked_file *u = &im->unpacked.files.v[i];
+		const char *name = known_name(os_base_name(u->name));
+		struct os_file f = {0};
+
+		if (!name || u->elf || strcmp(folder_of(sc, u->name), folder) != 0 ||
+		    sidecar_find(sc, name))
+			continue;
+		TRY(os_file_dup(&u->file, &f));
+		TRY(take_file(sc, name, &f));
+	}
 	return NULL;
 }
 
@@ -288,6 +356,26 @@ struct err *sidecar_open_folder(struct sidecar *sc, const struct image *im, cons
 	return read_and_check(sc, im);
 }
 
+static struct err *open_archived(struct sidecar *sc, const struct image *im, const char *folder)
+{
+	TRY(add_archived(sc, im, folder));
+	return read_and_check(sc, im);
+}
+
+/* CORE.d; of a compressed CORE.zst both CORE.zst.d and CORE.d. NULL: there is none. */
+static const char *folder_beside(struct sidecar *sc, const struct image *im)
+{
+	const char *path = im->core.path, *suffix = strrchr(os_base_name(path), '.');
+	const char *folder = arena_printf(&sc->arena, "%s.d", path);
+
+	if (!access(folder, F_OK))
+		return folder;
+	if (!im->unpacked.packing || !suffix)
+		return NULL;
+	folder = arena_printf(&sc->arena, "%.*s.d", (int)(suffix - path), path);
+	return access(folder, F_OK) ? NULL : folder;
+}
+
 /* What nobody asked for is left with a diagnostic when it does not serve. */
 static struct err *leave(struct sidecar *sc, struct err *err, struct diags *d, enum diag_code code)
 {
@@ -301,7 +389,7 @@ static struct err *leave(struct sidecar *sc, struct err *err, struct diags *d, e
 struct err *sidecar_open(struct sidecar *sc, const struct image *im,
 			 const struct sidecar_options *options, struct diags *d)
 {
-	const char *beside;
+	const char *folder;
 	struct err *err;
 
 	if (options->folder)
@@ -316,10 +404,13 @@ struct err *sidecar_open(struct sidecar *sc, const struct image *im,
 			err = read_and_check(sc, im);
 		return leave(sc, err, d, DIAG_RECORD);
 	}
-	beside = arena_printf(&sc->arena, "%s.d", im->core.path);
-	if (access(beside, F_OK))
-		return NULL;
-	return leave(sc, sidecar_open_folder(sc, im, beside), d, DIAG_SIDECAR_IGNORED);
+	folder = archived_folder(sc, &im->unpacked);
+	if (folder)
+		return leave(sc, open_archived(sc, im, folder), d, DIAG_SIDECAR_IGNORED);
+	folder = folder_beside(sc, im);
+	if (folder)
+		return leave(sc, sidecar_open_folder(sc, im, folder), d, DIAG_SIDECAR_IGNORED);
+	return NULL;
 }
 
 /* ---- answers */

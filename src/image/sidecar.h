@@ -1,8 +1,9 @@
 /* What was kept of /proc/PID beside the core: it says which pages were in memory, whatever the core
  * itself lost of that.
  *
- * The files come from single options, from a folder (CORE.d beside the core), or from a note in
- * the core (note.h); each has the name that it has in /proc, and two have names of ours:
+ * The files come from single options, from a folder (CORE.d beside the core, or with it in an
+ * archive), or from a note in the core (note.h); each has the name that it has in /proc, and two
+ * have names of ours:
  *
  *     smaps status stat auxv smaps_rollup maps cgroup limits   copies of /proc/PID/...
  *     memory.current memory.stat memory.max ...                copies of the cgroup's files
@@ -46,10 +47,10 @@ struct sidecar {
 	struct arena arena;
 };
 
-/* Collects what the options name, else what lies beside the core, else what its note has, and
- * reads it. Given files that are damaged or of another process are errors (ERR_FORMAT,
- * ERR_USAGE); a folder that nobody named is then left, with a diagnostic, as is a damaged note.
- * *sc must be zeroed; sidecar_close is due in any case. */
+/* Collects what the options name, else what the core's note has, else the folder that came with it
+ * in its archive, else the one that lies beside it, and reads it. Given files that are damaged or
+ * of another process are errors (ERR_FORMAT, ERR_USAGE); a folder that nobody named is then left,
+ * with a diagnostic, as is a damaged note. *sc must be zeroed; sidecar_close is due in any case. */
 struct err *sidecar_open(struct sidecar *sc, const struct image *im,
 			 const struct sidecar_options *options, struct diags *d) ERR_RESULT;
 void sidecar_close(struct sidecar *sc);

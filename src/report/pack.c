@@ -4,15 +4,15 @@
 #include "base/cleanup.h"
 #include "base/units.h"
 #include "image/pack.h"
+#include "image/sidecar.h"
 
-#include <dirent.h>
 #include <string.h>
 
 /* What goes into the archive. */
 struct contents {
 	ARRAY(struct pack_file) files;
-	ARRAY(struct os_file) opened; /* of the folder beside the core */
-	struct arena *arena;          /* the doc's: names */
+	const char *folder;  /* of these, that with what the kernel said; NULL: none */
+	struct arena *arena; /* the doc's: names */
 };
 
 /* The core's name in the new archive: that of its file, or the one it had in the old archive. */
@@ -42,55 +42,18 @@ static struct err *add_exe(struct contents *c, const struct snapshot *s)
 	return add_file(c, &s->bin->exe, name);
 }
 
-static struct err *open_one(struct contents *c, const char *folder, const char *name)
-{
-	AUTO_FREE char *path = xasprintf("%s/%s", folder, name);
-	struct os_file f = {0};
-	struct err *skip = *name == '.' ? NULL : os_file_open(path, &f);
-
-	err_free(skip); /* folders, empty files */
-	return f.path ? array_push(&c->opened, f) : NULL;
-}
-
-/* The files of the folder CORE.d, copies of what /proc said of the process. */
-static struct err *open_folder(struct contents *c, const struct image *im)
-{
-	AUTO_FREE char *folder = xasprintf("%s.d", im->core.path);
-	struct dirent **names = NULL;
-	int n = im->unpacked.packing ? 0 : scandir(folder, &names, NULL, alphasort);
-	struct err *err = NULL;
-
-	for (int i = 0; i < n; i++) {
-		if (!err)
-			err = open_one(c, folder, names[i]->d_name);
-		free(names[i]);
-	}
-	free(names);
-	return err;
-}
-
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(((const struct os_file *)a)->path, ((const struct os_file *)b)->path);
-}
-
+/* What the kernel said of the process, as it was read; a note is in the core itself. */
 static struct err *add_sidecar(struct contents *c, const struct image *im)
 {
-	TRY(open_folder(c, im));
-	if (c->opened.n)
-		qsort(c->opened.v, c->opened.n, sizeof(*c->opened.v), by_name);
-	for (size_t i = 0; i < c->opened.n; i++) {
-		AUTO_FREE char *name =
-			xasprintf("%s.d/%s", core_name(im), os_base_name(c->opened.v[i].path));
+	const struct sidecar *sc = im->sidecar;
 
-		TRY(add_file(c, &c->opened.v[i], name));
-	}
-	for (size_t i = 0; i < im->unpacked.files.n; i++) {
-		const struct unpacked_file *u = &im->unpacked.files.v[i];
-		AUTO_FREE char *name = xasprintf("%s.d/%s", core_name(im), os_base_name(u->name));
+	if (!sc || !sc->origin)
+		return NULL;
+	c->folder = arena_printf(c->arena, "%s.d", core_name(im));
+	for (size_t i = 0; i < sc->files.n; i++) {
+		AUTO_FREE char *name = xasprintf("%s/%s", c->folder, sc->files.v[i].name);
 
-		if (!u->elf)
-			TRY(add_file(c, &u->file, name));
+		TRY(add_file(c, &sc->files.v[i].mapped, name));
 	}
 	return NULL;
 }
@@ -115,7 +78,10 @@ static void describe(struct doc *d, const struct contents *c, const char *path, 
 
 	doc_set(archive, "path", doc_string(path));
 	doc_set(archive, "bytes", doc_bytes(bytes));
-	doc_text(d, "%s: %s.", path, units_bytes((i64)bytes, size));
+	doc_set(archive, "sidecar", doc_string(c->folder));
+	doc_text(d, "%s: %s%s%s.", path, units_bytes((i64)bytes, size),
+		 c->folder ? ", with what the kernel said of the process: " : "",
+		 c->folder ? c->folder : "");
 	t = doc_table(d, "files", "What is in it; holes are kept as such", columns,
 		      COUNT_OF(columns));
 	for (size_t i = 0; i < c->files.n; i++)
@@ -133,9 +99,6 @@ struct err *report_pack(struct report *r)
 		err = pack_write(r->options.output, r->options.force, c.files.v, c.files.n, &bytes);
 	if (!err)
 		describe(r->doc, &c, r->options.output, bytes);
-	for (size_t i = 0; i < c.opened.n; i++)
-		os_file_close(&c.opened.v[i]);
-	array_free(&c.opened);
 	array_free(&c.files);
 	return err;
 }

@@ -1,6 +1,7 @@
 /* Sidecars: read from folders and files, refused when they are of others, and turned into states
  * of pages; the note that carries the same inside a core. */
 #include "image/note.h"
+#include "image/pack.h"
 
 #include "base/cleanup.h"
 #include "support/core.h"
@@ -323,6 +324,101 @@ static void test_beside(void **state)
 	core_close(&c);
 }
 
+/* ---- in an archive */
+
+/* Packs the core, and after it the three files of two folders. */
+static void pack_with(const char *path, const char *core, const char *const folders[2],
+		      const char *const names[2])
+{
+	static const char *const kept[] = {"smaps", "pages", "status"};
+	struct os_file opened[1 + 2 * COUNT_OF(kept)] = {0};
+	struct pack_file files[COUNT_OF(opened)] = {{&opened[0], "dir/core", 0}};
+	size_t n = 1;
+	u64 bytes;
+
+	assert_ok(os_file_open(core, &opened[0]));
+	for (int i = 0; i < 2 && folders[i]; i++)
+		for (size_t k = 0; k < COUNT_OF(kept); k++, n++) {
+			AUTO_FREE char *from = xasprintf("%s/%s", folders[i], kept[k]);
+
+			assert_ok(os_file_open(from, &opened[n]));
+			files[n].file = &opened[n];
+			files[n].name = xasprintf("%s/%s", names[i], kept[k]);
+		}
+	assert_ok(pack_write(path, true, files, n, &bytes));
+	for (size_t i = 0; i < n; i++)
+		os_file_close(&opened[i]);
+	for (size_t i = 1; i < n; i++)
+		free((char *)files[i].name);
+}
+
+/* The folder of the core's name counts, else the only one; one that does not serve is left. */
+static void test_archived(void **state)
+{
+	AUTO_FREE char *good = make_folder("good", NULL, NULL);
+	AUTO_FREE char *other = make_folder("other", "status", "Tgid:\t1\n");
+	AUTO_FREE char *path = tmp_path("both.tar.zst");
+	const struct {
+		const char *folders[2], *names[2];
+		bool read;
+		u64 ignored;
+	} cases[] = {
+		{{good, NULL}, {"dir/core.d", NULL}, true, 0},
+		{{good, NULL}, {"./of/a/server.d", NULL}, true, 0},
+		{{other, good}, {"other.d", "./dir/core.d"}, true, 0},
+		{{good, other}, {"one.d", "two.d"}, false, 0},
+		{{other, NULL}, {"dir/core.d", NULL}, false, 1},
+	};
+	struct mkcore *mk = make_core();
+	const char *core = mkcore_write(mk);
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct core c = {.mk = NULL};
+		struct sidecar sc = {0};
+
+		pack_with(path, core, cases[i].folders, cases[i].names);
+		assert_ok(image_open(&c.im, path, &c.d));
+		assert_ok(sidecar_open(&sc, &c.im, &(struct sidecar_options){0}, &c.d));
+		assert_int_equal(sc.has_pages, cases[i].read);
+		if (sc.has_pages) {
+			use(&c, &sc);
+			assert_pages(&c.im, HEAP, "RHLSAAAA-A-");
+			assert_contains(sidecar_find(&sc, "pages")->path, "both.tar.zst: ");
+		}
+		core_assert_diag(&c, DIAG_SIDECAR_IGNORED, cases[i].ignored,
+				 cases[i].ignored ? "of another process, 1" : NULL);
+		sidecar_close(&sc);
+		image_close(&c.im);
+		diags_fini(&c.d);
+	}
+	mkcore_free(mk);
+}
+
+/* Of a compressed core the folder may have either name. */
+static void test_beside_packed(void **state)
+{
+	AUTO_FREE char *path = tmp_path("packed.tar");
+	struct mkcore *mk = make_core();
+	const char *const nothing[2] = {NULL}, *const names[] = {"packed.d", "packed.tar.d"};
+
+	(void)state;
+	pack_with(path, mkcore_write(mk), nothing, nothing);
+	for (size_t i = 0; i < COUNT_OF(names); i++) {
+		AUTO_FREE char *folder = make_folder(names[i], NULL, NULL);
+		struct core c = {.mk = NULL};
+		struct sidecar sc = {0};
+
+		assert_ok(image_open(&c.im, path, &c.d));
+		assert_ok(sidecar_open(&sc, &c.im, &(struct sidecar_options){0}, &c.d));
+		assert_true(sc.has_pages);
+		assert_string_equal(sc.origin, folder);
+		sidecar_close(&sc);
+		image_close(&c.im);
+	}
+	mkcore_free(mk);
+}
+
 /* ---- the note */
 
 static void write_note(const struct core *c, const char *folder)
@@ -464,5 +560,5 @@ static void test_note_damaged(void **state)
 
 TEST_MAIN(TEST(test_pages), TEST(test_mappings), TEST(test_other_mappings), TEST(test_moving),
 	  TEST(test_zero), TEST(test_refused), TEST(test_single_files), TEST(test_beside),
-	  TEST(test_note), TEST(test_note_interrupted), TEST(test_note_refused),
-	  TEST(test_note_damaged))
+	  TEST(test_archived), TEST(test_beside_packed), TEST(test_note),
+	  TEST(test_note_interrupted), TEST(test_note_refused), TEST(test_note_damaged))
