@@ -53,6 +53,7 @@ struct vma {
 struct thread {
 	u32 tid;
 	va_t pc, sp, fp, lr, tls; /* lr: arm64; tls: the thread pointer; 0 without one */
+	u64 cpu_us; /* CPU time, of the process's first thread that of all; 0: not known */
 };
 
 struct auxv {

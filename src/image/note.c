@@ -124,7 +124,8 @@ static struct json *header_json(const struct sidecar *sc, const struct image *im
 
 	json_put(root, "version", json_new_uint(NOTE_VERSION));
 	json_put(root, "pid", im->pid ? json_new_uint(im->pid) : json_new_null());
-	json_put(root, "start_ticks", sc->pid ? json_new_uint(sc->start) : json_new_null());
+	json_put(root, "start_ticks",
+		 sc->stat.pid ? json_new_uint(sc->stat.start) : json_new_null());
 	json_put(root, "page_runs", json_new_uint(sc->pages.runs.n));
 	for (size_t i = 0; i < sc->files.n; i++)
 		json_append(files, json_new_string(sc->files.v[i].name));

@@ -7,7 +7,10 @@
 
 #include <string.h>
 
-#define PRSTATUS_PID 32
+/* struct elf_prstatus on 64-bit machines: pr_pid, and pr_utime and pr_stime, two words each. The
+ * leader of the process has all threads' time there (Linux 6.18, fs/binfmt_elf.c, fill_prstatus);
+ * gdb and delve leave it out. */
+enum { PRSTATUS_PID = 32, PRSTATUS_UTIME = 48, PRSTATUS_STIME = 64 };
 
 /* struct elf_prpsinfo on 64-bit machines: pr_pid. */
 enum { PRPSINFO_PID = 24, PRPSINFO_BYTES = 136 };
@@ -20,6 +23,17 @@ static u64 get_u64(const u8 *p)
 
 	memcpy(&v, p, sizeof(v));
 	return v;
+}
+
+/* Microseconds of a time in seconds and microseconds; 0 for one that makes no sense. */
+static u64 get_time_us(const u8 *p)
+{
+	u64 us;
+
+	if (__builtin_mul_overflow(get_u64(p), (u64)1000000, &us) ||
+	    __builtin_add_overflow(us, get_u64(p + 8), &us) || us > INT64_MAX)
+		return 0;
+	return us;
 }
 
 static struct err *read_prstatus(struct image *im, struct diags *d, const struct elf_note *note)
@@ -38,6 +52,8 @@ static struct err *read_prstatus(struct image *im, struct diags *d, const struct
 	t.fp = get_u64(note->desc + arch->prstatus.fp);
 	t.lr = arch->prstatus.lr ? get_u64(note->desc + arch->prstatus.lr) : 0;
 	t.tls = arch->prstatus_tls ? get_u64(note->desc + arch->prstatus_tls) : 0;
+	t.cpu_us =
+		get_time_us(note->desc + PRSTATUS_UTIME) + get_time_us(note->desc + PRSTATUS_STIME);
 	return array_push(&im->threads, t);
 }
 

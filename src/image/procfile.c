@@ -100,25 +100,34 @@ bool proc_status_has_pid(const struct proc_status *s, u32 pid)
 	return false;
 }
 
-struct err *proc_stat_parse(const char *text, size_t n, u32 *pid, u64 *start)
+/* The number of a field, where it is wanted; else the field is left out. */
+static struct err *stat_field(struct text *t, unsigned field, u64 *ret)
 {
-	const unsigned start_field = 22, behind_name = 3;
+	if (!text_char(t, ' ') || (ret && !text_number(t, 10, ret)))
+		return err_new(ERR_FORMAT, "field %u is missing", field);
+	while (!ret && !text_is_end(*t) && *t->p != ' ')
+		t->p++;
+	return NULL;
+}
+
+struct err *proc_stat_parse(struct proc_stat *s, const char *text, size_t n)
+{
+	enum { BEHIND_NAME = 3, UTIME = 14, STIME = 15, START = 22 };
 	struct text t = {text, text + n};
 	const char *name_end = n ? memrchr(text, ')', n) : NULL; /* the name may have one too */
-	u64 number = 0;
+	u64 pid = 0, numbers[START + 1] = {0};
 
-	if (!text_number(&t, 10, &number) || !number || number > UINT32_MAX || !name_end)
+	if (!text_number(&t, 10, &pid) || !pid || pid > UINT32_MAX || !name_end)
 		return err_new(ERR_FORMAT, "not /proc/PID/stat");
-	*pid = (u32)number;
 	t.p = name_end + 1;
-	for (unsigned field = behind_name; field < start_field; field++) {
-		if (!text_char(&t, ' '))
-			return err_new(ERR_FORMAT, "field %u is missing", field);
-		while (!text_is_end(t) && *t.p != ' ')
-			t.p++;
+	for (unsigned field = BEHIND_NAME; field <= START; field++) {
+		bool wanted = field == UTIME || field == STIME || field == START;
+
+		TRY(stat_field(&t, field, wanted ? &numbers[field] : NULL));
 	}
-	if (!text_char(&t, ' ') || !text_number(&t, 10, start))
-		return err_new(ERR_FORMAT, "field %u is missing", start_field);
+	*s = (struct proc_stat){.pid = (u32)pid,
+				.start = numbers[START],
+				.cpu_ticks = va_plus(numbers[UTIME], numbers[STIME])};
 	return NULL;
 }
 

@@ -37,8 +37,17 @@ const char *proc_status_name(enum status_figure f);
 /* Whether the process has this pid in one of its namespaces. */
 bool proc_status_has_pid(const struct proc_status *s, u32 pid);
 
-/* pid and start time, in ticks since boot, of a line like that of /proc/PID/stat. */
-struct err *proc_stat_parse(const char *text, size_t n, u32 *pid, u64 *start) ERR_RESULT;
+/* A line like that of /proc/PID/stat. Ticks are hundredths of a second. */
+struct proc_stat {
+	u32 pid;       /* 0: nothing was read */
+	u64 start;     /* in ticks since boot */
+	u64 cpu_ticks; /* that all its threads have had, in the kernel too */
+};
+
+#define PROC_TICKS_PER_SECOND 100 /* USER_HZ */
+
+/* ERR_FORMAT names the field. */
+struct err *proc_stat_parse(struct proc_stat *s, const char *text, size_t n) ERR_RESULT;
 
 /* Of both versions of the controller. Bytes. */
 enum cgroup_figure {

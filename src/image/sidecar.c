@@ -191,7 +191,7 @@ static struct err *read_text(struct sidecar *sc, const struct sidecar_file *f)
 	if (!strcmp(f->name, "status"))
 		return proc_status_parse(&sc->status, text, f->n);
 	if (!strcmp(f->name, "stat"))
-		return proc_stat_parse(text, f->n, &sc->pid, &sc->start);
+		return proc_stat_parse(&sc->stat, text, f->n);
 	return read_cgroup(sc, f);
 }
 
@@ -256,17 +256,17 @@ static bool same_auxv(const struct sidecar_file *f, const struct image *im)
 
 static struct err *check_pids(const struct sidecar *sc, const struct image *im)
 {
-	if (sc->pid && sc->status.pid_count && !proc_status_has_pid(&sc->status, sc->pid))
+	if (sc->stat.pid && sc->status.pid_count && !proc_status_has_pid(&sc->status, sc->stat.pid))
 		return err_new(ERR_USAGE, "%s: stat is of process %u, status of %u", sc->origin,
-			       sc->pid, sc->status.pids[0]);
+			       sc->stat.pid, sc->status.pids[0]);
 	if (!im->pid)
 		return NULL;
 	if (sc->status.pid_count && !proc_status_has_pid(&sc->status, im->pid))
 		return err_new(ERR_USAGE, "%s: of another process, %u; the core is of %u",
 			       label_of(sc, "status"), sc->status.pids[0], im->pid);
-	if (sc->pid && !sc->status.pid_count && sc->pid != im->pid)
+	if (sc->stat.pid && !sc->status.pid_count && sc->stat.pid != im->pid)
 		return err_new(ERR_USAGE, "%s: of another process, %u; the core is of %u",
-			       label_of(sc, "stat"), sc->pid, im->pid);
+			       label_of(sc, "stat"), sc->stat.pid, im->pid);
 	return NULL;
 }
 
@@ -323,7 +323,7 @@ static struct err *check_process(const struct sidecar *sc, const struct image *i
 		err_free(err);
 		proved = true;
 	}
-	proved |= im->pid && (sc->status.pid_count || sc->pid);
+	proved |= im->pid && (sc->status.pid_count || sc->stat.pid);
 	return proved ? NULL
 		      : err_new(ERR_USAGE, "%s: nothing tells whether it is of the core's process",
 				sc->origin ? sc->origin : "the core's note");
@@ -362,6 +362,37 @@ static struct err *open_archived(struct sidecar *sc, const struct image *im, con
 	return read_and_check(sc, im);
 }
 
+/* ---- of the same moment? */
+
+#define MICROSECONDS_PER_TICK (1000000 / PROC_TICKS_PER_SECOND)
+
+/* The CPU time of the whole process, which the kernel's cores have; 0: not known. */
+static u64 core_cpu_us(const struct image *im)
+{
+	for (size_t i = 0; i < im->threads.n; i++)
+		if (im->threads.v[i].tid == im->pid)
+			return im->threads.v[i].cpu_us;
+	return 0;
+}
+
+/* What the process did between the copies and the core, it did with CPU time. The kernel counts
+ * that in two ways: by ticks for the core, exactly for /proc. They are not compared any finer than
+ * to a second and an eighth. */
+static void compare_moments(const struct sidecar *sc, const struct image *im, struct diags *d)
+{
+	u64 core_ms = core_cpu_us(im) / 1000, copy_ms = 0;
+
+	if (!sc->stat.pid ||
+	    __builtin_mul_overflow(sc->stat.cpu_ticks, (u64)MICROSECONDS_PER_TICK / 1000, &copy_ms))
+		return;
+	if (core_ms > va_plus(copy_ms, copy_ms / 8 + 1000))
+		diag(d, DIAG_SIDECAR_TIME, "%s: %llu.%llu s of CPU time, the core %llu.%llu s",
+		     label_of(sc, "stat"), (unsigned long long)(copy_ms / 1000),
+		     (unsigned long long)(copy_ms % 1000 / 100),
+		     (unsigned long long)(core_ms / 1000),
+		     (unsigned long long)(core_ms % 1000 / 100));
+}
+
 /* CORE.d; of a compressed CORE.zst both CORE.zst.d and CORE.d. NULL: there is none. */
 static const char *folder_beside(struct sidecar *sc, const struct image *im)
 {
@@ -386,8 +417,8 @@ static struct err *leave(struct sidecar *sc, struct err *err, struct diags *d, e
 	return NULL;
 }
 
-struct err *sidecar_open(struct sidecar *sc, const struct image *im,
-			 const struct sidecar_options *options, struct diags *d)
+static struct err *open_any(struct sidecar *sc, const struct image *im,
+			    const struct sidecar_options *options, struct diags *d)
 {
 	const char *folder;
 	struct err *err;
@@ -410,6 +441,14 @@ struct err *sidecar_open(struct sidecar *sc, const struct image *im,
 	folder = folder_beside(sc, im);
 	if (folder)
 		return leave(sc, sidecar_open_folder(sc, im, folder), d, DIAG_SIDECAR_IGNORED);
+	return NULL;
+}
+
+struct err *sidecar_open(struct sidecar *sc, const struct image *im,
+			 const struct sidecar_options *options, struct diags *d)
+{
+	TRY(open_any(sc, im, options, d));
+	compare_moments(sc, im, d);
 	return NULL;
 }
 

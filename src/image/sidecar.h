@@ -40,8 +40,7 @@ struct sidecar {
 	bool has_pages;
 	struct proc_status status; /* without pids: not there */
 	struct cgroup cgroup;
-	u32 pid; /* of stat, with its start in ticks since boot; 0: not there */
-	u64 start;
+	struct proc_stat stat;
 	const char
 		*origin; /* folder or file that it came from; NULL: the core's note, or nothing */
 	struct arena arena;

@@ -64,17 +64,19 @@ static void test_stat(void **state)
 {
 	static const char good[] = "27190 (a) b) t 27189 27189 27189 0 -1 4195848 23168 0 0 0 1 22 "
 				   "0 0 25 5 1 0 106337 1391480832\n";
-	u32 pid = 0;
-	u64 start = 0;
+	struct proc_stat s = {.pid = 0};
 
 	(void)state;
-	assert_ok(proc_stat_parse(good, sizeof(good) - 1, &pid, &start));
-	assert_int_equal(pid, 27190);
-	assert_int_equal(start, 106337);
-	assert_err(proc_stat_parse("", 0, &pid, &start), ERR_FORMAT, "not /proc/PID/stat");
-	assert_err(proc_stat_parse("1 x", 3, &pid, &start), ERR_FORMAT, "not /proc/PID/stat");
-	assert_err(proc_stat_parse("1 (x) S 1", 9, &pid, &start), ERR_FORMAT, "field 5 is missing");
-	assert_err(proc_stat_parse(good, 62, &pid, &start), ERR_FORMAT, "is missing");
+	assert_ok(proc_stat_parse(&s, good, sizeof(good) - 1));
+	assert_int_equal(s.pid, 27190);
+	assert_int_equal(s.start, 106337);
+	assert_int_equal(s.cpu_ticks, 23);
+	assert_err(proc_stat_parse(&s, "", 0), ERR_FORMAT, "not /proc/PID/stat");
+	assert_err(proc_stat_parse(&s, "1 x", 3), ERR_FORMAT, "not /proc/PID/stat");
+	assert_err(proc_stat_parse(&s, "1 (x) S 1", 9), ERR_FORMAT, "field 5 is missing");
+	assert_err(proc_stat_parse(&s, "1 (x) S 1 1 1 1 1 1 1 1 1 1 x 1 1", 33), ERR_FORMAT,
+		   "field 14 is missing");
+	assert_err(proc_stat_parse(&s, good, 62), ERR_FORMAT, "is missing");
 }
 
 static void parse(struct cgroup *c, const char *name, const char *text)

@@ -324,6 +324,43 @@ static void test_beside(void **state)
 	core_close(&c);
 }
 
+/* Whether the process ran on between the copies and the core, by the CPU time of both. */
+static void test_moment(void **state)
+{
+	static const struct {
+		u64 core_us[4]; /* in the program, and in the kernel: seconds, microseconds */
+		const char *ticks;
+		const char *said;
+	} cases[] = {
+		{{8, 0, 1, 999999}, "800 200", NULL},
+		{{12, 0, 0, 0}, "800 200", NULL}, /* within a second and an eighth */
+		{{7, 0, 5, 400000}, "800 200", "stat: 10.0 s of CPU time, the core 12.4 s"},
+		{{0, 0, 0, 0}, "800 200", NULL}, /* as debuggers leave it */
+		{{3, 0, 0, 0}, "0 0", "stat: 0.0 s of CPU time, the core 3.0 s"},
+		{{UINT64_MAX / 2, 0, UINT64_MAX, 9}, "0 0", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		AUTO_FREE char *stat = xasprintf("77 (x) S 1 1 1 1 1 1 1 1 1 1 %s 1 1 1 1 1 1 9\n",
+						 cases[i].ticks);
+		AUTO_FREE char *folder = make_folder("moment", "stat", stat);
+		struct mkcore *mk = make_core();
+		u8 status[336] = {[32] = PID};
+		struct core c = {.mk = mk};
+		struct sidecar sc = {0};
+
+		memcpy(status + 48, cases[i].core_us, sizeof(cases[i].core_us));
+		mkcore_note(mk, "CORE", NT_PRSTATUS, status, sizeof(status));
+		c = core_open(mk);
+		assert_ok(sidecar_open(&sc, &c.im, &(struct sidecar_options){.folder = folder},
+				       &c.d));
+		core_assert_diag(&c, DIAG_SIDECAR_TIME, cases[i].said ? 1 : 0, cases[i].said);
+		sidecar_close(&sc);
+		core_close(&c);
+	}
+}
+
 /* ---- in an archive */
 
 /* Packs the core, and after it the three files of two folders. */
@@ -560,5 +597,5 @@ static void test_note_damaged(void **state)
 
 TEST_MAIN(TEST(test_pages), TEST(test_mappings), TEST(test_other_mappings), TEST(test_moving),
 	  TEST(test_zero), TEST(test_refused), TEST(test_single_files), TEST(test_beside),
-	  TEST(test_archived), TEST(test_beside_packed), TEST(test_note),
+	  TEST(test_archived), TEST(test_moment), TEST(test_beside_packed), TEST(test_note),
 	  TEST(test_note_interrupted), TEST(test_note_refused), TEST(test_note_damaged))
