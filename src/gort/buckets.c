@@ -3,10 +3,6 @@
 #include "gort/list.h"
 #include "gort/rtget.h"
 
-#define MAX_STACK_DEPTH 4096 /* debug.profstackdepth is at most 1024 */
-
-enum bucket_type { BUCKET_MEM = 1, BUCKET_BLOCK = 2, BUCKET_MUTEX = 3 }; /* mprof.go */
-
 /* Size of one bucket; 0 when it makes no sense. */
 static u64 bucket_bytes(const struct rt *rt, const u8 *rec)
 {
@@ -24,7 +20,7 @@ static u64 bucket_bytes(const struct rt *rt, const u8 *rec)
 	default:
 		return 0;
 	}
-	return nstk <= MAX_STACK_DEPTH ? rt_size(rt, RT_BUCKET) + nstk * sizeof(va_t) + record : 0;
+	return nstk <= BUCKET_DEPTH_MAX ? rt_size(rt, RT_BUCKET) + nstk * sizeof(va_t) + record : 0;
 }
 
 /* The lists run from the newest to the oldest, so neighbours come in descending order. */

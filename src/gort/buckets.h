@@ -5,6 +5,10 @@
 
 #include "gort/rt.h"
 
+enum bucket_type { BUCKET_MEM = 1, BUCKET_BLOCK = 2, BUCKET_MUTEX = 3 };
+
+#define BUCKET_DEPTH_MAX 4096 /* calls; debug.profstackdepth is at most 1024 */
+
 struct buckets {
 	va_t hash; /* the table, made with the first bucket; 0 before */
 	u64 count;

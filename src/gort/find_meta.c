@@ -2,12 +2,12 @@
  * and of cleanups. A list that nothing points to is empty. */
 #include "gort/find_priv.h"
 
+#include "gort/buckets.h"
 #include "gort/list.h"
 
 #include <stdlib.h>
 
 #define MAX_NODES ((u64)1 << 28)
-#define MAX_STACK_DEPTH 4096
 #define FINBLOCK_BYTES ((u64)4096) /* runtime/mfinal.go _FinBlockSize */
 #define FINALIZER_BYTES ((u64)40)
 #define MAX_RESULT_BYTES 65536 /* of a finalizer's results */
@@ -91,7 +91,7 @@ static u64 count_buckets(const struct finder *f, va_t b, u64 type)
 		if (n >= MAX_NODES || b % 8 != 0 || !find_chunk(f, b) ||
 		    !list_guard_step(&guard, b) || !find_field(f, b, RT_BUCKET_TYP, &own) ||
 		    own != type || !find_field(f, b, RT_BUCKET_NSTK, &depth) ||
-		    depth > MAX_STACK_DEPTH || !find_field(f, b, RT_BUCKET_ALLNEXT, &b))
+		    depth > BUCKET_DEPTH_MAX || !find_field(f, b, RT_BUCKET_ALLNEXT, &b))
 			return 0;
 	}
 	return n;

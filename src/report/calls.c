@@ -118,12 +118,13 @@ static const char *place_text(struct doc *d, va_t pc, const struct call *c)
 struct place {
 	struct doc *d;
 	const char *text;
+	bool (*skip)(const char *func);
 };
 
 static bool visit_place(void *arg, va_t pc, const struct call *c)
 {
 	struct place *p = arg;
-	bool runtime = call_is_runtime(c->func);
+	bool runtime = p->skip(c->func);
 
 	if (!p->text || !runtime)
 		p->text = place_text(p->d, pc, c);
@@ -132,7 +133,15 @@ static bool visit_place(void *arg, va_t pc, const struct call *c)
 
 const char *calls_place(struct doc *d, const struct symbols *s, const va_t *pcs, size_t n)
 {
-	struct place p = {.d = d};
+	struct place p = {.d = d, .skip = call_is_runtime};
+
+	calls_visit(s, pcs, n, visit_place, &p);
+	return p.text ? p.text : "";
+}
+
+const char *calls_site(struct doc *d, const struct symbols *s, const va_t *pcs, size_t n)
+{
+	struct place p = {.d = d, .skip = call_is_allocator};
 
 	calls_visit(s, pcs, n, visit_place, &p);
 	return p.text ? p.text : "";

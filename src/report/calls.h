@@ -16,6 +16,10 @@ size_t calls_left_out(const struct doc_table *t);
  * are no function tables; "" without any. */
 const char *calls_place(struct doc *d, const struct symbols *s, const va_t *pcs, size_t n);
 
+/* The same of an allocation site (gort/sites.h), where it is the program's call, not one that the
+ * runtime allocates in. */
+const char *calls_site(struct doc *d, const struct symbols *s, const va_t *pcs, size_t n);
+
 /* The same of a go statement, by the address behind it; "" for 0. */
 const char *calls_creation(struct doc *d, const struct symbols *s, va_t gopc);
 

@@ -7,6 +7,12 @@ bool call_is_runtime(const char *func)
 	return !strncmp(func, "runtime.", strlen("runtime."));
 }
 
+bool call_is_allocator(const char *func)
+{
+	return call_is_runtime(func) ||
+	       !strncmp(func, "internal/runtime/", strlen("internal/runtime/"));
+}
+
 /* Unless a panic came from it (runtime/traceback.go elideWrapperCalling). */
 static bool is_elided(const struct call *c, const char *callee)
 {

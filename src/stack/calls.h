@@ -18,4 +18,7 @@ struct call calls_innermost(const struct symbols *s, va_t pc);
 /* Whether the function is one of the runtime's. */
 bool call_is_runtime(const char *func);
 
+/* Likewise, for the place of an allocation: maps have a package of their own (1.24). */
+bool call_is_allocator(const char *func);
+
 #endif

@@ -249,6 +249,14 @@ void mkgo_gcphase(struct mkgo *go, u32 phase);
 /* Bytes out of the persistent chunks. */
 va_t mkgo_persistent(struct mkgo *go, u64 bytes);
 
+/* How allocations are sampled, and where the profile's cycle stands. */
+void mkgo_sampling(struct mkgo *go, u64 rate, u32 cycle);
+
+/* A site that allocates objects of `size` bytes, by the return addresses of its stack; counts at
+ * it in the active cycle (-1), or in one of the three that are to come. */
+va_t mkgo_site(struct mkgo *go, u64 size, const va_t *returns, unsigned depth);
+void mkgo_count(struct mkgo *go, va_t site, int cycle, u64 allocs, u64 frees);
+
 /* --- Writing and reading. --- */
 
 /* Computes all counters, tables and lists. Nothing may be planted afterwards. */
