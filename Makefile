@@ -10,7 +10,7 @@ ifeq ($(MODE),fuzz)
 CC := clang
 endif
 
-PACKAGES := libdw libelf jansson libprotobuf-c zlib libarchive
+PACKAGES := libdw libelf jansson libprotobuf-c zlib libarchive sqlite3
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wundef -Wvla \
 	-Wformat=2 -Wimplicit-fallthrough -Wpointer-arith -Wwrite-strings
 CPPFLAGS += -D_GNU_SOURCE -Isrc -Ibuild/gen -include src/base/poison.h

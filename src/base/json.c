@@ -99,3 +99,69 @@ void json_free(struct json *root)
 	if (root)
 		json_decref(unwrap(root));
 }
+
+struct err *json_parse(const char *text, size_t n, const char *name, struct json **ret)
+{
+	json_error_t e;
+	json_t *v = json_loadb(text, n, JSON_REJECT_DUPLICATES, &e);
+
+	if (v) {
+		*ret = (struct json *)v;
+		return NULL;
+	}
+	/* Not each place of the library that runs out of memory says so. */
+	if (json_error_code(&e) == json_error_out_of_memory || !*e.text)
+		return err_new(ERR_LIMIT, "%s: takes more memory than --max-memory allows", name);
+	return err_new(ERR_FORMAT, "%s: is not JSON: line %d, column %d: %s", name, e.line,
+		       e.column, e.text);
+}
+
+const struct json *json_get(const struct json *object, const char *key)
+{
+	return (const struct json *)json_object_get(unwrap(object), key);
+}
+
+const char *json_text(const struct json *v)
+{
+	return json_string_value(unwrap(v));
+}
+
+bool json_int(const struct json *v, i64 *ret)
+{
+	if (!json_is_integer(unwrap(v)))
+		return false;
+	*ret = json_integer_value(unwrap(v));
+	return true;
+}
+
+bool json_uint(const struct json *v, u64 *ret)
+{
+	i64 n;
+
+	if (!json_int(v, &n) || n < 0)
+		return false;
+	*ret = (u64)n;
+	return true;
+}
+
+size_t json_length(const struct json *array)
+{
+	return json_array_size(unwrap(array));
+}
+
+const struct json *json_item(const struct json *array, size_t i)
+{
+	return (const struct json *)json_array_get(unwrap(array), i);
+}
+
+bool json_next(const struct json *object, void **step, const char **key, const struct json **v)
+{
+	json_t *o = unwrap(object);
+
+	*step = *step ? json_object_iter_next(o, *step) : json_object_iter(o);
+	if (!*step)
+		return false;
+	*key = json_object_iter_key(*step);
+	*v = (const struct json *)json_object_iter_value(*step);
+	return true;
+}

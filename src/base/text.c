@@ -66,3 +66,17 @@ bool text_has_nul(struct text t)
 {
 	return !text_is_end(t) && memchr(t.p, '\0', text_length(t));
 }
+
+size_t text_clean_bytes(const char *s)
+{
+	u8 lead = (u8)*s;
+	size_t n = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+
+	if (lead < 0x20 || (lead >= 0x7f && lead < 0xc2) || lead > 0xf4 ||
+	    (lead == 0xc2 && (u8)s[1] < 0xa0))
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		if (((u8)s[i] & 0xc0) != 0x80)
+			return 0;
+	return n;
+}

@@ -28,6 +28,10 @@ unsigned text_digit(char c);
 /* Whether it has a NUL, which no text has. */
 bool text_has_nul(struct text t);
 
+/* Bytes of the UTF-8 character at s; 0 for a control character and for what is no UTF-8, which a
+ * terminal may take for a control character of another encoding. */
+size_t text_clean_bytes(const char *s);
+
 static inline size_t text_length(struct text t)
 {
 	return (size_t)(t.end - t.p);

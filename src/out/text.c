@@ -1,3 +1,4 @@
+#include "base/text.h"
 #include "base/units.h"
 #include "out/render.h"
 
@@ -43,27 +44,11 @@ static const char *value_text(const struct doc_value *v, const struct render_opt
 	return "-";
 }
 
-/* Bytes of the UTF-8 character at s; 0 for a control character and for what is no UTF-8, which
- * a terminal may take for a control character of another encoding. */
-static size_t clean_bytes(const char *s)
-{
-	u8 lead = (u8)*s;
-	size_t n = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-
-	if (lead < 0x20 || (lead >= 0x7f && lead < 0xc2) || lead > 0xf4 ||
-	    (lead == 0xc2 && (u8)s[1] < 0xa0))
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if (((u8)s[i] & 0xc0) != 0x80)
-			return 0;
-	return n;
-}
-
 /* Writes a string, each byte that is not clean replaced. */
 static void put_clean(const char *s, FILE *f)
 {
 	while (*s) {
-		size_t n = clean_bytes(s);
+		size_t n = text_clean_bytes(s);
 
 		if (n)
 			(void)fwrite(s, 1, n, f); /* errors are asked for at the end */
@@ -84,7 +69,7 @@ static size_t text_width(const char *s)
 	size_t width = 0;
 
 	for (; *s; width++) {
-		size_t n = clean_bytes(s);
+		size_t n = text_clean_bytes(s);
 
 		s += n ? n : 1;
 	}

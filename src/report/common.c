@@ -142,6 +142,25 @@ const char *report_perm(u8 perm, bool known, char buf[static 4])
 	return buf;
 }
 
+const char *report_special_name(enum vma_kind kind)
+{
+	switch (kind) {
+	case VMA_STACK:
+		return "[stack]";
+	case VMA_VDSO:
+		return "[vdso]";
+	case VMA_VVAR:
+		return "[vvar]";
+	case VMA_VSYSCALL:
+		return "[vsyscall]";
+	case VMA_ANON:
+	case VMA_FILE:
+	case VMA_SHM:
+		break;
+	}
+	return NULL;
+}
+
 struct sort_row {
 	enum category cat;
 	u64 resident, virtual;

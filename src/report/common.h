@@ -51,6 +51,9 @@ const char *report_percent(u64 part, u64 whole, char buf[static REPORT_PERCENT_B
 /* A mapping's permissions: "rw-", or "???" where the core hides them. */
 const char *report_perm(u8 perm, bool known, char buf[static 4]);
 
+/* What a mapping is called that no file backs: "[stack]"; NULL where nothing tells. */
+const char *report_special_name(enum vma_kind kind);
+
 /* Classes by resident bytes, then virtual, then id. */
 void report_sort_classes(const struct ledger *l, enum category order[static CAT_COUNT]);
 

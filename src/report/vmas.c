@@ -1,31 +1,11 @@
 #include "report/common.h"
 
-/* What a mapping is called where no file backs it. */
-static const char *special_name(enum vma_kind kind)
-{
-	switch (kind) {
-	case VMA_STACK:
-		return "[stack]";
-	case VMA_VDSO:
-		return "[vdso]";
-	case VMA_VVAR:
-		return "[vvar]";
-	case VMA_VSYSCALL:
-		return "[vsyscall]";
-	case VMA_ANON:
-	case VMA_FILE:
-	case VMA_SHM:
-		break;
-	}
-	return NULL;
-}
-
 static struct doc_value backing(struct doc *d, const struct image *im, const struct vma *v)
 {
 	const struct mapped_file *f;
 
 	if (v->file < 0)
-		return doc_string(special_name((enum vma_kind)v->kind));
+		return doc_string(report_special_name((enum vma_kind)v->kind));
 	f = &im->files.v[v->file];
 	return f->deleted ? doc_printf(d, "%s (deleted)", f->path) : doc_string(f->path);
 }

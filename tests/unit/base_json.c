@@ -1,6 +1,9 @@
 #include "base/json.h"
 
+#include "base/mem.h"
 #include "support/test.h"
+
+#include <string.h>
 
 /* The text of a value, which is freed; the text is the caller's. */
 static char *text_of(struct json *v)
@@ -111,5 +114,54 @@ static void test_write_fails(void **state)
 	json_free(NULL);
 }
 
-TEST_MAIN(TEST(test_scalars), TEST(test_no_number), TEST(test_strings), TEST(test_invalid_utf8),
-	  TEST(test_order_and_nesting), TEST(test_write_fails))
+static struct json *parse(const char *text)
+{
+	struct json *v = NULL;
+
+	assert_ok(json_parse(text, strlen(text), "text", &v));
+	return v;
+}
+
+static void test_reads(void **state)
+{
+	struct json *root = parse("{\"b\": [1, -2, 3.5, \"x\"], \"a\": null}");
+	const struct json *list = json_get(root, "b"), *v;
+	const char *key;
+	void *step = NULL;
+	u64 u = 7;
+	i64 i = 7;
+
+	(void)state;
+	assert_int_equal(json_length(list), 4);
+	assert_true(json_uint(json_item(list, 0), &u) && u == 1);
+	assert_false(json_uint(json_item(list, 1), &u));
+	assert_true(json_int(json_item(list, 1), &i) && i == -2);
+	assert_false(json_int(json_item(list, 2), &i));
+	assert_string_equal(json_text(json_item(list, 3)), "x");
+	assert_null(json_text(json_item(list, 2)));
+	assert_null(json_text(json_get(json_get(root, "none"), "x")));
+	assert_int_equal(json_length(json_get(root, "a")), 0);
+	assert_true(json_next(root, &step, &key, &v));
+	assert_string_equal(key, "b");
+	assert_true(json_next(root, &step, &key, &v));
+	assert_string_equal(key, "a");
+	assert_false(json_next(root, &step, &key, &v));
+	json_free(root);
+}
+
+static void test_refuses(void **state)
+{
+	struct json *v;
+
+	(void)state;
+	assert_err(json_parse("[1,", 3, "f.json", &v), ERR_FORMAT, "f.json: is not JSON: line 1");
+	assert_err(json_parse("[1] 2", 5, "f.json", &v), ERR_FORMAT, "f.json: is not JSON");
+	assert_err(json_parse("[\"\\u0000\"]", 10, "f.json", &v), ERR_FORMAT, "f.json");
+	mem_set_limit(mem_used() + 64);
+	assert_err(json_parse("[[[[[[[[[1]]]]]]]]]", 19, "f.json", &v), ERR_LIMIT, "f.json");
+	mem_set_limit(0);
+}
+
+TEST_MAIN(TEST(test_reads), TEST(test_refuses), TEST(test_scalars), TEST(test_no_number),
+	  TEST(test_strings), TEST(test_invalid_utf8), TEST(test_order_and_nesting),
+	  TEST(test_write_fails))

@@ -1,0 +1,163 @@
+/* The levels of the Go heap and its goroutines. */
+#include "report/facts_fill.h"
+
+#include "report/goroutines.h"
+#include "report/sizeclasses.h"
+#include "report/verdicts.h"
+
+#include <string.h>
+
+/* "64", "64 noscan", "large", "large noscan": size classes have other numbers in each release. */
+static const char *class_key(struct doc *d, const struct class_row *r)
+{
+	const char *noscan = r->spanclass % 2 ? " noscan" : "";
+
+	return r->slot_bytes
+		       ? doc_printf(d, "%llu%s", (unsigned long long)r->slot_bytes, noscan).string
+		       : doc_printf(d, "large%s", noscan).string;
+}
+
+struct err *fill_sizeclasses(struct filler *f, const char *id)
+{
+	struct class_row rows[SPANCLASS_COUNT];
+	bool pages = f->s->im->res.evidence != EVIDENCE_UNKNOWN;
+	struct facts_level *level;
+
+	if (!f->s->gort)
+		return NULL;
+	TRY(facts_add_level(f->f, id, &level));
+	sizeclass_rows(f->s, rows);
+	for (size_t i = 0; i < SPANCLASS_COUNT && rows[i].spans; i++)
+		TRY(facts_add(f->f, level, class_key(f->d, &rows[i]), rows[i].pages * GO_PAGE_BYTES,
+			      pages ? rows[i].resident : FACT_UNKNOWN, rows[i].used));
+	return NULL;
+}
+
+struct err *fill_gaps(struct filler *f, const char *id)
+{
+	struct class_row rows[SPANCLASS_COUNT];
+	struct facts_level *level;
+
+	if (!f->s->gort)
+		return NULL;
+	TRY(facts_add_level(f->f, id, &level));
+	sizeclass_rows(f->s, rows);
+	for (size_t i = 0; i < SPANCLASS_COUNT && rows[i].spans; i++)
+		TRY(facts_add(f->f, level, class_key(f->d, &rows[i]), rows[i].free, FACT_UNKNOWN,
+			      rows[i].slots - rows[i].used));
+	return NULL;
+}
+
+/* A stack as a key: its state, then its calls, the innermost first. */
+struct stack_key {
+	char *p, *end;
+	size_t calls;
+	bool any_user;
+};
+
+static void append(struct stack_key *k, const char *separator, const char *name)
+{
+	int n = snprintf(k->p, (size_t)(k->end - k->p), "%s%s", separator, name);
+
+	k->p += MIN((size_t)MAX(n, 0), (size_t)(k->end - k->p) - 1);
+}
+
+/* Functions alone: their lines are others in the next build, and the runtime's innermost calls in
+ * the next release. */
+static bool visit_call(void *arg, va_t pc, const struct call *c)
+{
+	struct stack_key *k = arg;
+	char address[24];
+
+	k->any_user = k->any_user || !call_is_runtime(c->func);
+	if ((!k->any_user && *c->func) || !strcmp(c->func, "runtime.goexit"))
+		return true;
+	snprintf(address, sizeof(address), "0x%llx", (unsigned long long)pc);
+	append(k, k->calls++ ? " < " : ": ", *c->func ? c->func : address);
+	return k->p + 1 < k->end;
+}
+
+#define STACK_KEY_MAX ((size_t)4 * FACTS_KEY_MAX)
+
+static const char *group_key(struct doc *d, const struct rt *rt, const struct goroutine_groups *gg,
+			     const struct group *group)
+{
+	char *buf = arena_alloc(&d->arena, STACK_KEY_MAX);
+	struct stack_key k = {buf, buf + STACK_KEY_MAX, 0, false};
+
+	append(&k, "", group_state(rt, group));
+	calls_visit(&gg->u.symbols, gg->g.pcs.v + group->frame, group->frames, visit_call, &k);
+	if (!k.calls)
+		append(&k, ": ", group->system ? "the runtime's own" : "no calls that are known");
+	return buf;
+}
+
+static struct err *add_groups(struct filler *f, const struct goroutine_groups *gg,
+			      struct facts_level *level)
+{
+	bool pages = f->s->im->res.evidence != EVIDENCE_UNKNOWN;
+
+	for (size_t i = 0; i < gg->g.v.n; i++) {
+		const struct group *group = &gg->g.v.v[i];
+
+		TRY(facts_add(f->f, level, group_key(f->d, &f->s->gort->rt, gg, group),
+			      group->allocated, pages ? gg->resident.v[i] : FACT_UNKNOWN,
+			      group->count));
+	}
+	return NULL;
+}
+
+struct err *fill_goroutines(struct filler *f, const char *id)
+{
+	const struct group_options none = {.labels = false};
+	struct goroutine_groups gg = {.resident = {NULL, 0, 0}};
+	struct facts_level *level;
+	struct err *err;
+
+	if (!f->s->gort)
+		return NULL;
+	TRY(facts_add_level(f->f, id, &level));
+	err = goroutine_groups_open(f->s, &none, NULL, &gg);
+	if (!err)
+		err = add_groups(f, &gg, level);
+	goroutine_groups_close(&gg);
+	return err;
+}
+
+struct err *fill_verdicts(struct filler *f, const char *id)
+{
+	struct verdict v[VERDICT_MAX];
+	struct facts_level *level;
+	size_t n;
+
+	if (!f->s->gort)
+		return NULL;
+	TRY(facts_add_level(f->f, id, &level));
+	TRY(verdicts_find(f->s, f->d, v, &n));
+	for (size_t i = 0; i < n; i++)
+		TRY(facts_add(f->f, level, v[i].id, v[i].bytes, FACT_UNKNOWN, FACT_UNKNOWN));
+	return NULL;
+}
+
+/* The fields that are sizes or numbers, as the report of that name has them. */
+struct err *fill_memstats(struct filler *f, const char *id)
+{
+	struct report r = {.doc = f->d, .snapshot = f->s};
+	struct facts_level *level;
+
+	TRY(report_memstats(&r));
+	if (!f->d->csv_object)
+		return NULL;
+	TRY(facts_add_level(f->f, id, &level));
+	for (size_t i = 0; i < f->d->csv_object->fields.n; i++) {
+		const struct doc_field *field = &f->d->csv_object->fields.v[i];
+
+		if (field->value.type == DOC_BYTES)
+			TRY(facts_add(f->f, level, field->key, field->value.u, FACT_UNKNOWN,
+				      FACT_UNKNOWN));
+		else if (field->value.type == DOC_COUNT)
+			TRY(facts_add(f->f, level, field->key, FACT_UNKNOWN, FACT_UNKNOWN,
+				      field->value.u));
+	}
+	return NULL;
+}
