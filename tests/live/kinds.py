@@ -17,7 +17,9 @@ import time
 sys.dont_write_bytecode = True
 
 import arguments
+import cgroup
 import checks
+import handlers
 import live
 import truth
 
@@ -231,9 +233,17 @@ def check_full_disk(target, folder, options):
     yield from check_cut(tool, truth.read(folder), "disk was full when the kernel wrote it")
 
 
+PARTS = {
+    "gcore": [check_debuggers],
+    "kernel": [check_copies, check_limit, check_full_disk],
+    "cgroup": [cgroup.check],
+    "systemd": [handlers.check_systemd],
+    "handler": [handlers.check_handler],
+}
+
+
 def run_test(target, dump, folder, options):
-    parts = [check_debuggers] if dump == "gcore" else [check_copies, check_limit, check_full_disk]
-    for part in parts:
+    for part in PARTS[dump]:
         place = folder / part.__name__
         place.mkdir()
         for problem in live.guarded(lambda: part(target, place, options)):
@@ -242,25 +252,53 @@ def run_test(target, dump, folder, options):
             shutil.rmtree(place)
 
 
-def missing():
-    """What this machine lacks, if anything."""
-    lacks = [name for name in ("dlv", "lz4", "zstd", "unshare", "prlimit") if not shutil.which(name)]
-    if not newer_gcore().exists():
-        lacks.append("a newer gdb; see scripts/fetch-gdb")
+def missing_programs(*names):
+    lacks = [name for name in names if not shutil.which(name)]
     return f"no {', no '.join(lacks)}" if lacks else None
+
+
+def missing_debuggers():
+    if not newer_gcore().exists():
+        return "no newer gdb; see scripts/fetch-gdb"
+    return missing_programs("dlv")
+
+
+# What a sort of test needs that this machine may lack, and the dumps on the command line that it
+# belongs to. Handlers come last, and one by one: no other core may be written meanwhile.
+SORTS = [
+    ("kernel", "kernel", lambda: missing_programs("lz4", "zstd", "unshare", "prlimit")),
+    ("gcore", "gcore", missing_debuggers),
+    ("cgroup", "gcore", cgroup.missing),
+    ("systemd", "kernel", handlers.missing_systemd),
+    ("handler", "kernel", handlers.missing),
+]
+
+
+def run_sorts(options, sorts):
+    """Runs the tests of some sorts, as far as they can be; returns the counts."""
+    tests, skipped = [], 0
+    for sort, dump, missing in SORTS:
+        if sort not in sorts or dump not in options.dumps:
+            continue
+        chosen = [(live.Target(release, "static", "quiet"), sort) for release in options.releases]
+        if reason := missing():
+            print(f"skip {sort} ({len(chosen)} tests): {reason}")
+            skipped += len(chosen)
+        else:
+            tests += chosen
+    # They are about files, and show nothing of a release that the table has.
+    counts = live.run_tests(tests, options, run_test, lambda target, dump: {})
+    counts["skipped"] += skipped
+    return counts
 
 
 def main():
     options = live.prepare(__doc__, ["quiet"], RELEASES)
-    tests = [(live.Target(release, "static", "quiet"), dump)
-             for release in options.releases for dump in ("kernel", "gcore")
-             if dump in options.dumps]
-    if reason := missing():
-        print(f"skip kinds ({len(tests)} tests): {reason}")
-        return arguments.conclude("kinds", {"passed": 0, "failed": 0, "skipped": len(tests)})
-    # They are about files, and show nothing of a release that the table has.
-    return arguments.conclude("kinds", live.run_tests(
-        tests, options, run_test, lambda target, dump: {}))
+    counts = run_sorts(options, ["kernel", "gcore", "cgroup", "systemd"])
+    options.jobs = 1
+    for result, count in run_sorts(options, ["handler"]).items():
+        counts[result] += count
+    return arguments.conclude("kinds", counts)
 
 
 if __name__ == "__main__":

@@ -493,7 +493,7 @@ def proofs(target, dump):
 
 def needs_kernel(test):
     target, dump = test
-    return dump == "kernel" or (dump == "gcore" and target.program.pair)
+    return dump in ("kernel", "systemd") or (dump == "gcore" and target.program.pair)
 
 
 def run_tests(tests, options, test=run_test, proofs=proofs):
