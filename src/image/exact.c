@@ -34,6 +34,10 @@ static enum page_kind kind_of(u16 flags)
 		parts |= PART_LAZYFREE;
 	if (flags & PG_FILE)
 		parts |= PART_FILE;
+	if (flags & PG_HUGE_UNSURE)
+		parts |= PART_HUGE_UNSURE;
+	if (flags & PG_LAZYFREE_UNSURE)
+		parts |= PART_LAZYFREE_UNSURE;
 	return (enum page_kind)(PAGE_RECORD_RESIDENT + parts);
 }
 

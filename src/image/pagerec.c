@@ -250,7 +250,7 @@ struct err *pagerec_pack(const struct pagerec *r, flate_bytes *ret)
 
 		TRY(put_number(ret, run->page - end));
 		TRY(put_number(ret, run->count));
-		TRY(put_number(ret, run->flags));
+		TRY(put_number(ret, run->flags & PG_ALL));
 		end = run->page + run->count;
 	}
 	return NULL;

@@ -31,6 +31,11 @@ enum {
 	PG_LAZYFREE = 256, /* given back by MADV_FREE, not yet taken */
 	PG_UNSURE = 512,   /* present, but shared zero page or not cannot be told */
 	PG_ALL = 1023,
+
+	/* Not of the format: which pages are in huge ones, or lazily freed, was concluded from
+	 * smaps (pagerec_derive_parts), and of these it could not be. */
+	PG_HUGE_UNSURE = 1024,
+	PG_LAZYFREE_UNSURE = 2048,
 };
 
 /* A run of 4 KiB units. */
@@ -42,7 +47,8 @@ struct record_run {
 /* Runs ascend and are disjoint; pages between them were absent. A zeroed one is empty. */
 struct pagerec {
 	ARRAY(struct record_run) runs;
-	u16 known; /* those of PG_ZERO, PG_GUARD, PG_HUGE, PG_LAZYFREE that the record tells */
+	u16 known;    /* those of PG_ZERO, PG_GUARD, PG_HUGE, PG_LAZYFREE that the record tells */
+	u16 by_smaps; /* of the last two, those that were concluded */
 };
 
 /* The text form. ERR_FORMAT names the line; pagerec_fini is due in any case. */
@@ -53,6 +59,11 @@ struct err *pagerec_parse_text(struct pagerec *r, const char *text, size_t n) ER
  * counts in each mapping decides. */
 struct err *pagerec_parse_pagemap(struct pagerec *r, const u8 *data, u64 n,
 				  const struct smaps *smaps, u64 page_bytes) ERR_RESULT;
+
+/* Concludes from smaps, of the same moment, which pages are in huge ones and which are lazily
+ * freed, where the record does not tell. Nothing without smaps. */
+struct err *pagerec_derive_parts(struct pagerec *r, const struct smaps *smaps,
+				 u64 page_bytes) ERR_RESULT;
 
 /* Runs as numbers of 7 bits a byte, the lowest first: pages since the end of the last run, pages,
  * flags. unpack reads them back: exactly `count` runs, ERR_FORMAT otherwise. */

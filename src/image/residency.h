@@ -27,8 +27,8 @@ enum page_kind {
 	PAGE_RECORD_UNKNOWN, /* not in the record, or it cannot tell */
 	PAGE_RECORD_ABSENT,  /* the shared zero page and guard markers too */
 	PAGE_RECORD_SWAPPED,
-	PAGE_RECORD_RESIDENT, /* and the 15 behind it: a bit each of enum page_part */
-	PAGE_KIND_COUNT = PAGE_RECORD_RESIDENT + 16,
+	PAGE_RECORD_RESIDENT, /* and the 63 behind it: a bit each of enum page_part */
+	PAGE_KIND_COUNT = PAGE_RECORD_RESIDENT + 64,
 };
 
 /* What more is known of a page that the record calls resident. */
@@ -37,6 +37,10 @@ enum page_part {
 	PART_LAZYFREE = 2, /* MADV_FREE, not taken yet */
 	PART_ZERO = 4,     /* all zero; told apart when asked for (test_zero) */
 	PART_FILE = 8,     /* of a file or shared memory, not private memory */
+
+	/* Of these it is not known whether they are parts of the first two sorts. */
+	PART_HUGE_UNSURE = 16,
+	PART_LAZYFREE_UNSURE = 32,
 };
 
 enum page_state { STATE_RESIDENT, STATE_SWAPPED, STATE_ABSENT, STATE_UNKNOWN, STATE_COUNT };
@@ -92,7 +96,8 @@ enum page_state residency_state(enum page_kind kind, bool reserved, bool runtime
  * known of kinds without a record too. */
 bool residency_kind_has(enum page_kind kind, enum page_part part);
 
-/* Whether it is known which resident pages are parts of this sort. */
+/* Whether it is known which resident pages are parts of this sort, but for those of which a kind
+ * says that it is not. */
 bool residency_knows(const struct image *im, enum page_part part);
 
 /* What a kind's column rests on. */

@@ -224,7 +224,9 @@ static struct err *read_all(struct sidecar *sc, const struct image *im)
 {
 	for (size_t i = 0; i < sc->files.n; i++)
 		TRY(err_wrap(read_text(sc, &sc->files.v[i]), "%s", label(&sc->files.v[i])));
-	return sc->has_pages ? NULL : read_pages(sc, im);
+	if (!sc->has_pages)
+		TRY(read_pages(sc, im));
+	return pagerec_derive_parts(&sc->pages, &sc->smaps, im->auxv.page_size);
 }
 
 /* ---- whose is it? */
@@ -467,15 +469,5 @@ bool sidecar_rss(const struct sidecar *sc, u64 *ret)
 
 bool sidecar_knows(const struct sidecar *sc, u16 flag)
 {
-	u64 sum = 0;
-
-	if (sc->pages.known & flag)
-		return true;
-	for (size_t i = 0; i < sc->smaps.vmas.n; i++) {
-		const struct smaps_vma *v = &sc->smaps.vmas.v[i];
-
-		sum += flag == PG_LAZYFREE ? v->lazyfree
-					   : v->anon_huge + v->file_huge + v->shm_huge;
-	}
-	return sc->smaps.vmas.n && sum == 0;
+	return (sc->pages.known | sc->pages.by_smaps) & flag;
 }

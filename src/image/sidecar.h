@@ -66,8 +66,8 @@ const struct sidecar_file *sidecar_find(const struct sidecar *sc, const char *na
 /* The process's RSS as the kernel counts it; false where nobody said. */
 bool sidecar_rss(const struct sidecar *sc, u64 *ret);
 
-/* Whether the record tells this of each page (PG_HUGE, PG_LAZYFREE), or smaps says that there was
- * none. */
+/* Whether the record tells this of each page (PG_HUGE, PG_LAZYFREE), or smaps does as far as it
+ * can. */
 bool sidecar_knows(const struct sidecar *sc, u16 flag);
 
 /* Adds mappings that smaps has and the core has not, and what the core hides of the others. Before

@@ -317,6 +317,8 @@ struct columns tally_columns(const struct tally *t, enum category cat)
 		one.zero = part_bytes(t, k, PART_ZERO);
 		one.huge = part_bytes(t, k, PART_HUGE);
 		one.lazyfree = part_bytes(t, k, PART_LAZYFREE);
+		one.huge_unsure = part_bytes(t, k, PART_HUGE_UNSURE);
+		one.lazyfree_unsure = part_bytes(t, k, PART_LAZYFREE_UNSURE);
 		one.evidence = residency_kind_evidence((enum page_kind)k);
 		columns_add(&c, &one);
 	}
@@ -331,6 +333,8 @@ void columns_add(struct columns *sum, const struct columns *c)
 	sum->zero += c->zero;
 	sum->huge += c->huge;
 	sum->lazyfree += c->lazyfree;
+	sum->huge_unsure += c->huge_unsure;
+	sum->lazyfree_unsure += c->lazyfree_unsure;
 	/* Bytes without evidence have their own column: they do not weaken the others'. */
 	if (c->evidence == EVIDENCE_UNKNOWN)
 		return;
@@ -343,6 +347,13 @@ void columns_add(struct columns *sum, const struct columns *c)
 bool ledger_knows(const struct ledger *l, enum category cat)
 {
 	return !(l->unread >> cat & 1) || ledger_columns(l, cat).virtual;
+}
+
+bool ledger_knows_part(const struct ledger *l, const struct columns *c, enum page_part part)
+{
+	if ((part == PART_HUGE && c->huge_unsure) || (part == PART_LAZYFREE && c->lazyfree_unsure))
+		return false;
+	return residency_knows(l->im, part);
 }
 
 struct columns ledger_columns(const struct ledger *l, enum category cat)

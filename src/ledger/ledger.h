@@ -44,6 +44,8 @@ struct columns {
 	/* Of the resident ones, as far as residency_knows: in pages that are all zero, in huge
 	 * pages, in pages given back by MADV_FREE. */
 	u64 zero, huge, lazyfree;
+	u64 huge_unsure,
+		lazyfree_unsure; /* of these nobody knows whether they are in huge pages... */
 	enum evidence evidence;
 };
 
@@ -99,6 +101,9 @@ struct ledger_counted {
 	u64 anon, file, shm, swapped;
 };
 struct ledger_counted ledger_counted(const struct ledger *l);
+
+/* Whether it is known how much of a class's resident bytes are parts of this sort. */
+bool ledger_knows_part(const struct ledger *l, const struct columns *c, enum page_part part);
 
 struct columns tally_columns(const struct tally *t, enum category cat);
 void columns_add(struct columns *sum, const struct columns *c);

@@ -9,9 +9,10 @@
 /* Of the eight. */
 enum { SWAPPED_COLUMN = 2, UNKNOWN_COLUMN = 4, ZERO_COLUMN, HUGE_COLUMN, LAZYFREE_COLUMN };
 
-static struct doc_value part(const struct ledger *l, bool known, enum page_part p, u64 bytes)
+static struct doc_value part(const struct ledger *l, const struct columns *c, enum page_part p,
+			     u64 bytes)
 {
-	return known && residency_knows(l->im, p) ? doc_bytes(bytes) : doc_null();
+	return ledger_knows_part(l, c, p) ? doc_bytes(bytes) : doc_null();
 }
 
 void report_sizes(const struct ledger *l, const struct columns *c,
@@ -26,9 +27,13 @@ void report_sizes(const struct ledger *l, const struct columns *c,
 		c->evidence == EVIDENCE_EXACT ? doc_bytes(c->state[STATE_SWAPPED]) : doc_null();
 	values[3] = known ? doc_bytes(c->state[STATE_ABSENT]) : doc_null();
 	values[UNKNOWN_COLUMN] = doc_bytes(c->state[STATE_UNKNOWN]);
-	values[ZERO_COLUMN] = part(l, known, PART_ZERO, c->zero);
-	values[HUGE_COLUMN] = part(l, known, PART_HUGE, c->huge);
-	values[LAZYFREE_COLUMN] = part(l, known, PART_LAZYFREE, c->lazyfree);
+	for (int i = ZERO_COLUMN; i <= LAZYFREE_COLUMN; i++)
+		values[i] = doc_null();
+	if (!known)
+		return;
+	values[ZERO_COLUMN] = part(l, c, PART_ZERO, c->zero);
+	values[HUGE_COLUMN] = part(l, c, PART_HUGE, c->huge);
+	values[LAZYFREE_COLUMN] = part(l, c, PART_LAZYFREE, c->lazyfree);
 }
 
 void report_class_sizes(const struct ledger *l, enum category cat,
@@ -110,8 +115,10 @@ void report_hide_sizes(struct doc_table *t, size_t first, const struct ledger *l
 		{SWAPPED_COLUMN, exact && total.state[STATE_SWAPPED]},
 		{UNKNOWN_COLUMN, !exact || total.state[STATE_UNKNOWN]},
 		{ZERO_COLUMN, residency_knows(l->im, PART_ZERO)},
-		{HUGE_COLUMN, residency_knows(l->im, PART_HUGE) && total.huge},
-		{LAZYFREE_COLUMN, residency_knows(l->im, PART_LAZYFREE) && total.lazyfree},
+		{HUGE_COLUMN,
+		 residency_knows(l->im, PART_HUGE) && (total.huge || total.huge_unsure)},
+		{LAZYFREE_COLUMN, residency_knows(l->im, PART_LAZYFREE) &&
+					  (total.lazyfree || total.lazyfree_unsure)},
 	};
 
 	for (size_t i = 0; i < COUNT_OF(columns); i++)

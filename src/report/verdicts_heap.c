@@ -56,9 +56,9 @@ static const char *parts_text(const struct facts *f, const struct columns *c)
 {
 	const char *text = "";
 
-	if (residency_knows(f->s->im, PART_LAZYFREE) && c->lazyfree)
+	if (ledger_knows_part(f->s->ledger, c, PART_LAZYFREE) && c->lazyfree)
 		text = SAY(f, ", %s of it lazy-free", facts_size(f, c->lazyfree));
-	if (residency_knows(f->s->im, PART_HUGE) && c->huge)
+	if (ledger_knows_part(f->s->ledger, c, PART_HUGE) && c->huge)
 		text = SAY(f, "%s, %s of it in huge pages", text, facts_size(f, c->huge));
 	return text;
 }
@@ -75,9 +75,9 @@ void judge_released_resident(const struct facts *f, struct verdict *v)
 	err_free(rt_u(rt, rt->globals[RT_G_DEBUG], RT_DEBUG_MADVDONTNEED, &dontneed));
 	verdict_evidence(v, "HeapReleased", f->m.heap_released);
 	verdict_evidence(v, "madvdontneed", dontneed);
-	if (residency_knows(f->s->im, PART_LAZYFREE))
+	if (ledger_knows_part(f->s->ledger, &c, PART_LAZYFREE))
 		verdict_evidence(v, "lazyfree", c.lazyfree);
-	if (residency_knows(f->s->im, PART_HUGE))
+	if (ledger_knows_part(f->s->ledger, &c, PART_HUGE))
 		verdict_evidence(v, "huge", c.huge);
 	if (!dontneed) {
 		v->summary = SAY(f,

@@ -62,7 +62,7 @@ void judge_zero_resident(const struct facts *f, struct verdict *v)
 		    "much as others. Where huge pages are the cause: THP 'madvise' or "
 		    "khugepaged/max_ptes_none 0; where buffers are: smaller ones.";
 	verdict_evidence(v, "largest_class", most);
-	if (residency_knows(f->s->im, PART_HUGE))
+	if (ledger_knows_part(f->s->ledger, &total, PART_HUGE))
 		verdict_evidence(v, "huge", total.huge);
 }
 

@@ -273,21 +273,24 @@ def row_sums(rows, column):
     return None if None in sizes else sum(sizes)
 
 
-def check_mappings(mappings, document):
+def check_mappings(mappings, document, parts):
     """Each mapping has in memory, in swap and in huge pages what smaps says, file or not. (Swap of
-    shared memory is smaps's alone: it looks into the file.)"""
+    shared memory is smaps's alone: it looks into the file.) parts: as in check_exact."""
     rows = {(int(row["lo"], 16), int(row["hi"], 16)): row for row in document["vmas"]}
     for group, pieces in groups(mappings, [(*key, 0) for key in rows]):
         where = " + ".join(map(str, group)) or f"{pieces[0][0]:x}"
         found = [rows[piece[:2]] for piece in pieces]
         sums = {name: sum(mapping.bytes.get(name, 0) for mapping in group)
-                for name in ("Rss", "Swap", "AnonHugePages", "FilePmdMapped", "ShmemPmdMapped")}
+                for name in ("Rss", "Swap", "LazyFree", "AnonHugePages", "FilePmdMapped",
+                             "ShmemPmdMapped")}
         expected = {"resident": sums["Rss"], "unknown": 0}
         if all(mapping.kind for mapping in group):
             expected["swapped"] = sums["Swap"]
         if row_sums(found, "huge") is not None:
             expected["huge"] = (sums["AnonHugePages"] + sums["FilePmdMapped"]
                                 + sums["ShmemPmdMapped"])
+        if not parts and row_sums(found, "lazyfree") is not None:  # then it follows from smaps
+            expected["lazyfree"] = sums["LazyFree"]
         for column, kernel in expected.items():
             ours = row_sums(found, column)
             if ours != kernel:
@@ -314,7 +317,7 @@ def check_exact(tool, folder, parts=True):
     for row in ledger["classes"]:
         if row["virtual"] != sum(row[s] or 0 for s in ("resident", "swapped", "absent", "unknown")):
             yield f"exact ledger: {row}"
-    yield from check_mappings(read_smaps(folder / "smaps"), tool.run_json("vmas", *options))
+    yield from check_mappings(read_smaps(folder / "smaps"), tool.run_json("vmas", *options), parts)
     overview = tool.run_json("overview", *options)
     end = overview["waterfall"][-1]["cumulative"]
     if end != figures["VmRSS"]["kernel"] or overview["waterfall"][-1]["id"] == "unknown" and \
