@@ -8,8 +8,10 @@ static enum diag_code heap_diag(const struct session *s, const struct err *err)
 {
 	if (s->gort.attached)
 		return DIAG_TABLES;
-	if (!*s->gort.rt.version.text)
-		return s->image.truncated ? DIAG_RUNTIME : DIAG_NOT_GO;
+	if (!*s->gort.rt.version.text && s->image.truncated)
+		return DIAG_RUNTIME;
+	if (!version_is_go(&s->gort.rt.version))
+		return DIAG_NOT_GO;
 	if (err->code == ERR_UNSUPPORTED)
 		return DIAG_RELEASE;
 	if (err->code == ERR_MISSING)

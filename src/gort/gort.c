@@ -2,6 +2,8 @@
 
 #include "gort/verify.h"
 
+#include <stdlib.h>
+
 /* The heap itself: without one of these no page has an owner. */
 static struct err *read_heap(struct gort *gort)
 {
@@ -36,30 +38,96 @@ static struct err *read_rest(struct gort *gort)
 	return survive(gort, buckets_read(rt, &gort->buckets), GORT_BUCKETS, "the profile buckets");
 }
 
-/* Another release's layout is believed when nothing contradicts it. */
-static struct err *check_assumption(const struct gort *gort)
+/* The first invariant that does not hold; NULL when all do. */
+static struct err *check_invariants(const struct gort *gort)
 {
-	const struct rt *rt = &gort->rt;
 	struct verification v = {.arena = {0}};
 	struct err *err = verify_run(gort, &v);
 
 	for (size_t i = 0; !err && i < v.checks.n; i++)
 		if (v.checks.v[i].result != VERIFY_OK)
-			err = err_new(ERR_FORMAT,
-				      "no layout of %s is built in, and by that of %s this does "
-				      "not hold: %s",
-				      rt->version.text, rt->layout_of, v.checks.v[i].name);
+			err = err_new(ERR_FORMAT, "this does not hold: %s", v.checks.v[i].name);
 	verify_fini(&v);
-	if (!err)
-		diag(rt->d, DIAG_LAYOUT_ASSUMED, "%s was read by the layout of %s",
-		     rt->version.text, rt->layout_of);
 	return err;
+}
+
+/* Another release's layout is believed when nothing contradicts it. */
+static struct err *check_assumption(const struct gort *gort)
+{
+	const struct rt *rt = &gort->rt;
+
+	TRY(err_wrap(check_invariants(gort), "no layout of %s is built in, and by that of %s",
+		     rt->version.text, rt->layout_of));
+	diag(rt->d, DIAG_LAYOUT_ASSUMED, "%s was read by the layout of %s", rt->version.text,
+	     rt->layout_of);
+	return NULL;
+}
+
+/* Reads all by the layout of that number. */
+static struct err *open_table(struct gort *gort, const struct image *im, const struct binary *bin,
+			      unsigned table, struct diags *d)
+{
+	TRY(rt_attach_table(&gort->rt, im, bin, table, d));
+	TRY(read_heap(gort));
+	return read_rest(gort);
+}
+
+/* Whether all invariants hold by the layout of that number. *found: there is a module at least. */
+static struct err *try_table(const struct image *im, const struct binary *bin, unsigned table,
+			     bool *found)
+{
+	struct gort *gort = xcalloc(1, sizeof(*gort));
+	struct diags unheard = {0};
+	struct err *err = open_table(gort, im, bin, table, &unheard);
+
+	*found |= gort->rt.globals[RT_G_FIRSTMODULEDATA] != 0;
+	if (!err)
+		err = check_invariants(gort);
+	gort_close(gort);
+	free(gort);
+	diags_fini(&unheard);
+	return err;
+}
+
+/* A process of which nothing says that it is Go's: it is, when the structures of a release are in
+ * it. Most such are of programs whose build info was taken out. why is what was wrong so far. */
+static struct err *open_unnamed(struct gort *gort, const struct image *im, const struct binary *bin,
+				struct diags *d, struct err *why)
+{
+	struct slot slots[RT_FIELD_COUNT];
+	struct go_version v;
+	bool found = false;
+
+	for (unsigned i = 0; layout_of_any(i, im->arch, &v, slots); i++) {
+		struct err *err = try_table(im, bin, i, &found);
+
+		if (!err) {
+			err_free(why);
+			return open_table(gort, im, bin, i, d);
+		}
+		if (err->code == ERR_LIMIT || err->code == ERR_BUG) {
+			err_free(why);
+			return err;
+		}
+		err_free(err);
+	}
+	gort->rt.version.nameless = found;
+	if (!found)
+		return why;
+	err_free(why);
+	return err_new(ERR_MISSING,
+		       "nothing names the Go release, and no layout that is built in fits");
 }
 
 struct err *gort_open(struct gort *gort, const struct image *im, const struct binary *bin,
 		      struct diags *d)
 {
-	TRY(rt_attach(&gort->rt, im, bin, d));
+	struct err *err = rt_attach(&gort->rt, im, bin, d);
+
+	if (err && err->code == ERR_MISSING && !*gort->rt.version.text &&
+	    !gort->rt.version.nameless)
+		return open_unnamed(gort, im, bin, d, err);
+	TRY(err);
 	gort->attached = !*gort->rt.layout_of; /* an assumed layout has to be proved first */
 	TRY(read_heap(gort));
 	TRY(read_rest(gort));

@@ -220,18 +220,40 @@ bool layout_from_table(const struct go_version *v, const struct arch *arch, unsi
 	return table != NULL;
 }
 
-/* Whether the table is of a release before this one's, or of another patch of it. */
+/* The release of a table, as far as the table tells. */
+static struct go_version table_version(size_t table)
+{
+	struct go_version v = {.minor = tables[table].minor, .patch = tables[table].first_patch};
+
+	snprintf(v.text, sizeof(v.text), "go1.%u", v.minor);
+	snprintf(v.experiments, sizeof(v.experiments), "%s", tables[table].experiment);
+	return v;
+}
+
 bool layout_of_nameless(unsigned i, const struct arch *arch, struct go_version *v,
 			struct slot slots[static RT_FIELD_COUNT])
 {
 	for (size_t t = 0; t < COUNT_OF(tables); t++) {
 		if (!dialect_is_nameless(tables[t].minor) || i-- > 0)
 			continue;
-		*v = (struct go_version){.minor = tables[t].minor, .patch = tables[t].first_patch};
-		snprintf(v->text, sizeof(v->text), "go1.%u", v->minor);
+		*v = table_version(t);
 		fill_slots(tables[t].rows, arch, slots);
 		return true;
 	}
+	return false;
+}
+
+bool layout_of_any(unsigned i, const struct arch *arch, struct go_version *v,
+		   struct slot slots[static RT_FIELD_COUNT])
+{
+	for (int experiment = 0; experiment < 2; experiment++)
+		for (size_t t = COUNT_OF(tables); t-- > 0;) {
+			if ((*tables[t].experiment != '\0') != experiment || i-- > 0)
+				continue;
+			*v = table_version(t);
+			fill_slots(tables[t].rows, arch, slots);
+			return true;
+		}
 	return false;
 }
 

@@ -41,6 +41,10 @@ bool layout_from_table(const struct go_version *v, const struct arch *arch, unsi
 bool layout_of_nameless(unsigned i, const struct arch *arch, struct go_version *v,
 			struct slot slots[static RT_FIELD_COUNT]);
 
+/* The same of all tables, from the newest release to the oldest; those of experiments come last. */
+bool layout_of_any(unsigned i, const struct arch *arch, struct go_version *v,
+		   struct slot slots[static RT_FIELD_COUNT]);
+
 /* Fills the slots from the table that a release without one most likely has: that of other patch
  * releases, or the newest for a newer release. The text says of which release it is. False when
  * there is none. Nothing made with it counts before all invariants were seen to hold. */

@@ -289,6 +289,21 @@ struct err *rt_attach(struct rt *rt, const struct image *im, const struct binary
 	return check_and_read(rt);
 }
 
+struct err *rt_attach_table(struct rt *rt, const struct image *im, const struct binary *bin,
+			    unsigned table, struct diags *d)
+{
+	rt->im = im;
+	rt->bin = bin;
+	rt->d = d;
+	if (!layout_of_any(table, im->arch, &rt->version, rt->slots))
+		return err_new(ERR_MISSING, "there are only %u layouts", table);
+	rt->dialect = dialect_of(&rt->version, im->arch);
+	TRY(find_globals(rt));
+	diag(d, DIAG_BY_STRUCTURE,
+	     "nothing names the release; the layout of %s is built in and fits", rt->version.text);
+	return check_and_read(rt);
+}
+
 struct err *rt_attach_layout(struct rt *rt, const struct image *im, const struct go_version *v,
 			     const va_t globals[static RT_GLOBAL_COUNT], struct diags *d)
 {

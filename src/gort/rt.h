@@ -52,6 +52,12 @@ struct rt {
 struct err *rt_attach(struct rt *rt, const struct image *im, const struct binary *bin,
 		      struct diags *d) ERR_RESULT;
 
+/* Same by the built-in layout of that number (layout_of_any), whatever release it is: where nothing
+ * names the release. ERR_MISSING when there is no such layout. Nothing made with it counts before
+ * all invariants were seen to hold. */
+struct err *rt_attach_table(struct rt *rt, const struct image *im, const struct binary *bin,
+			    unsigned table, struct diags *d) ERR_RESULT;
+
 /* Same without an executable: the built-in layout of a release, and globals found elsewhere. */
 struct err *rt_attach_layout(struct rt *rt, const struct image *im, const struct go_version *v,
 			     const va_t globals[static RT_GLOBAL_COUNT],

@@ -15,6 +15,8 @@
 #define BUILDINFO_BYTES 32
 #define BUILDINFO_INLINE 2
 
+#define SHORTEST_VERSION 6 /* "go1.15" */
+
 static const char magic[14] = "\xff Go buildinf:";
 
 bool version_parse(const char *text, struct go_version *ret)
@@ -158,6 +160,58 @@ static bool search_exe(const struct image *im, const struct binary *bin, struct 
 	return false;
 }
 
+/* Whether a string header at p has the name of a release. */
+static bool read_variable(const struct image *im, const struct binary *bin, const u8 *p,
+			  struct go_version *ret)
+{
+	char text[GO_VERSION_MAX];
+	u64 string[2];
+
+	memcpy(string, p, sizeof(string));
+	if (string[1] < SHORTEST_VERSION || string[1] >= sizeof(text) || !string[0] ||
+	    !image_vma(im, string[0]) || !read_either(im, bin, string[0], text, string[1]))
+		return false;
+	text[string[1]] = '\0';
+	return printable(text) && version_parse(text, ret);
+}
+
+/* Looks for runtime.buildVersion in the variables that a mapping has: a string with the name of a
+ * release, up to its patch level. Two of different names are two too many. */
+static void search_variables(const struct image *im, const struct binary *bin, const struct vma *v,
+			     struct go_version *ret, bool *several)
+{
+	va_t end = MIN(image_dumped_end(im, v->lo), v->hi);
+	const u8 *p = end > v->lo ? image_view(im, v->lo, end - v->lo) : NULL;
+	struct go_version found;
+
+	for (u64 i = 0; p && i + 16 <= end - v->lo; i += 8) {
+		if (!read_variable(im, bin, p + i, &found))
+			continue;
+		*several |= *ret->text && strcmp(ret->text, found.text) != 0;
+		*ret = found;
+	}
+}
+
+/* For an executable whose build info was taken out. */
+static bool search_build_version(const struct image *im, const struct binary *bin,
+				 struct go_version *ret)
+{
+	struct go_version found = {.nameless = false};
+	bool several = false;
+
+	for (size_t i = 0; i < im->vmas.n; i++) {
+		const struct vma *v = &im->vmas.v[i];
+
+		if (v->in_core && v->kind == VMA_FILE && v->file == bin->file &&
+		    (!v->perm_known || v->perm & PERM_W))
+			search_variables(im, bin, v, &found, &several);
+	}
+	if (several || !*found.text)
+		return false;
+	*ret = found;
+	return true;
+}
+
 struct err *version_find(const struct image *im, const struct binary *bin, struct go_version *ret)
 {
 	*ret = (struct go_version){0};
@@ -171,7 +225,7 @@ struct err *version_find(const struct image *im, const struct binary *bin, struc
 			    own == (pass == 0) && search_vma(im, bin, v, ret))
 				return NULL;
 		}
-	if (search_exe(im, bin, ret) || ret->nameless)
+	if (search_exe(im, bin, ret) || ret->nameless || search_build_version(im, bin, ret))
 		return NULL;
 	return err_new(ERR_MISSING, "no Go build information in %s",
 		       im->truncated ? "what is left of its data" : "its data");

@@ -11,12 +11,20 @@ struct go_version {
 	unsigned minor, patch;            /* of go1.MINOR.PATCH */
 	char text[GO_VERSION_MAX];        /* "go1.26.11" */
 	char experiments[GO_VERSION_MAX]; /* "nogreenteagc", or "" */
-	/* Nothing of the above is known: up to 1.17 the name itself is in the executable alone. */
+	/* It is Go, but nothing of the above is known: up to 1.17 the name itself is in the
+	 * executable alone, and build info may have been taken out. */
 	bool nameless;
 };
 
+/* Whether it is Go at all. */
+static inline bool version_is_go(const struct go_version *v)
+{
+	return *v->text || v->nameless;
+}
+
 /* Finds and parses the version, or finds that it is nameless. ERR_MISSING when there is no Go build
- * info: no Go process. */
+ * info, nor the variable with the release's name in a file that is here: no Go process, or one
+ * whose build info was taken out. */
 struct err *version_find(const struct image *im, const struct binary *bin,
 			 struct go_version *ret) ERR_RESULT;
 

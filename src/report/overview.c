@@ -77,9 +77,10 @@ static struct doc_value short_path(struct doc *d, const char *path)
 static void add_who(struct doc *d, const struct snapshot *s)
 {
 	const struct go_version *v = s->version;
+	const char *other = v->nameless ? "a Go release that nothing names" : "no Go runtime";
 
 	doc_text(d, "%s", "");
-	doc_text(d, "Process   %s%s%s, linux/%s%s", *v->text ? v->text : "no Go runtime",
+	doc_text(d, "Process   %s%s%s, linux/%s%s", *v->text ? v->text : other,
 		 *v->experiments ? " X:" : "", v->experiments, s->im->arch->name,
 		 phase_text(s->gort));
 	doc_text(d, "Core      %s (%s%s%s%s)", short_path(d, s->im->core.path).string,
@@ -124,8 +125,8 @@ static const char *no_verdict(const struct snapshot *s)
 {
 	if (s->gort)
 		return "nothing stands out";
-	return *s->version->text ? "the Go heap in it could not be read"
-				 : "no Go runtime was found in it";
+	return version_is_go(s->version) ? "the Go heap in it could not be read"
+					 : "no Go runtime was found in it";
 }
 
 /* The class that stands for the heap's objects: the live ones, before the first GC all. */

@@ -64,8 +64,8 @@ static const char *group_title(const struct snapshot *s, size_t g)
 {
 	if (groups[g].classes[0] != CAT_ANON || s->gort)
 		return groups[g].title;
-	return *s->version->text ? "private anonymous memory, the Go heap included"
-				 : "private anonymous memory";
+	return version_is_go(s->version) ? "private anonymous memory, the Go heap included"
+					 : "private anonymous memory";
 }
 
 static const char *absent_title(const struct ledger *l)

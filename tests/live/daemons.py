@@ -453,4 +453,5 @@ SOURCES = {
     **of_npm("@esbuild/linux-x64", "0.23.1"),  # go1.22.5
     **of_npm("@esbuild/linux-x64", "0.24.2"),  # go1.23.1
     **of_npm("@esbuild/linux-x64", "0.25.12"),  # go1.23.12
+    **of_npm("@esbuild/linux-x64", "0.27.1"),  # go1.25.4, without build info
 }

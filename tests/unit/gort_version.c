@@ -302,6 +302,47 @@ static void test_find_in_a_library(void **state)
 	}
 }
 
+/* Without build info the variable that has the name will do, if there is one name. */
+static void test_find_variable(void **state)
+{
+	static const struct {
+		const char *first, *second; /* two strings among the variables */
+		const char *expected;       /* NULL: none is taken */
+	} cases[] = {
+		{"go1.25.4", "text", "go1.25.4"},
+		{"go1.25.4", "go1.25.4", "go1.25.4"},
+		{"x", "go1.26.1-X:nogreenteagc", "go1.26.1"},
+		{"go1.25.4", "go1.25.5", NULL}, /* which of them? */
+		{"go1.", "go2.1", NULL},
+		{"", "", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct mkcore *mk = go_core("/srv/app");
+		const char *const texts[] = {cases[i].first, cases[i].second};
+		struct core c;
+		struct go_version v;
+
+		for (size_t k = 0; k < COUNT_OF(texts); k++) {
+			va_t header = DATA_LO + 0x100 + 0x40 * k,
+			     text = DATA_LO + 0x800 + 0x100 * k;
+
+			mkcore_poke_u64(mk, header, text);
+			mkcore_poke_u64(mk, header + 8, strlen(texts[k]));
+			mkcore_poke(mk, text, texts[k], strlen(texts[k]) + 1);
+		}
+		if (cases[i].expected) {
+			assert_ok(find(&c, mk, &no_exe, &v));
+			assert_string_equal(v.text, cases[i].expected);
+		} else {
+			assert_err(find(&c, mk, &no_exe, &v), ERR_MISSING,
+				   "no Go build information");
+		}
+		core_close(&c);
+	}
+}
+
 /* Anonymous memory is not searched: a heap may hold another program's file. */
 static void test_find_not_in_the_heap(void **state)
 {
@@ -318,4 +359,5 @@ static void test_find_not_in_the_heap(void **state)
 
 TEST_MAIN(TEST(test_parse), TEST(test_parse_refuses), TEST(test_find_inline),
 	  TEST(test_find_by_pointer), TEST(test_find_in_the_file), TEST(test_find_in_a_cut_core),
-	  TEST(test_find_refuses), TEST(test_find_in_a_library), TEST(test_find_not_in_the_heap))
+	  TEST(test_find_refuses), TEST(test_find_in_a_library), TEST(test_find_variable),
+	  TEST(test_find_not_in_the_heap))
