@@ -126,9 +126,11 @@ struct err *fill_classes(struct filler *f, const char *id)
 	TRY(facts_add_level(f->f, id, &level));
 	for (int c = 0; c < CAT_COUNT; c++) {
 		struct columns col = ledger_columns(f->s->ledger, (enum category)c);
+		bool known = ledger_knows(f->s->ledger, (enum category)c);
 
-		TRY(facts_add(f->f, level, category_id((enum category)c), col.virtual,
-			      resident_fact(&col), FACT_UNKNOWN));
+		TRY(facts_add(f->f, level, category_id((enum category)c),
+			      known ? col.virtual : FACT_UNKNOWN,
+			      known ? resident_fact(&col) : FACT_UNKNOWN, FACT_UNKNOWN));
 	}
 	return NULL;
 }

@@ -1,6 +1,7 @@
 /* What could not be read is unknown, never nothing: in the classes, and in the sum over them. */
 #include "gort/rtget.h"
 #include "ledger/claim.h"
+#include "report/facts_fill.h"
 #include "report/waterfall.h"
 #include "support/mkgo.h"
 #include "support/test.h"
@@ -120,4 +121,32 @@ static void test_sum(void **state)
 	}
 }
 
-TEST_MAIN(TEST(test_lost_tables), TEST(test_lost_part), TEST(test_sum))
+/* In the rows that snapshots are compared by they are unknown too. */
+static void test_facts(void **state)
+{
+	static const struct binary bin = {.file = 0, .header = MKGO_BINARY};
+	static const struct go_version version = {.text = "go1.26"};
+	struct mkgo_core c;
+	struct ledger l;
+	struct facts f = {.level_count = 0};
+	const struct facts_level *classes;
+
+	(void)state;
+	open_cut(&c, &l, 26);
+	assert_ok(facts_fill(&(struct snapshot){.im = &c.core.im,
+						.bin = &bin,
+						.ledger = &l,
+						.diags = &c.core.d,
+						.version = &version},
+			     "cut", &f));
+	classes = facts_level(&f, "class");
+	assert_true(facts_row(classes, "go.heap.live")->v[FACT_VIRTUAL] == FACT_UNKNOWN);
+	assert_true(facts_row(classes, "go.heap.live")->v[FACT_RESIDENT] == FACT_UNKNOWN);
+	assert_true(facts_row(classes, "anon")->v[FACT_VIRTUAL] > 0);
+	assert_true(facts_row(classes, "shm")->v[FACT_VIRTUAL] == 0);
+	facts_fini(&f);
+	ledger_fini(&l);
+	mkgo_close(&c);
+}
+
+TEST_MAIN(TEST(test_lost_tables), TEST(test_lost_part), TEST(test_sum), TEST(test_facts))
