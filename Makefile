@@ -20,7 +20,8 @@ CFLAGS_asan := -O1 -g -fsanitize=address,undefined,float-cast-overflow -fno-sani
 	-fno-omit-frame-pointer
 LDFLAGS_asan := -fsanitize=address,undefined
 CFLAGS_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined,float-cast-overflow \
-	-fno-sanitize-recover=all -fno-omit-frame-pointer -Wno-format-nonliteral
+	-fno-sanitize-recover=all -fno-omit-frame-pointer -Wno-format-nonliteral \
+	-Wno-missing-field-initializers
 LDFLAGS_fuzz := -fsanitize=address,undefined,float-cast-overflow
 ALL_CFLAGS := -std=gnu11 $(WARNINGS) -fno-strict-aliasing $(CFLAGS_$(MODE)) $(CFLAGS)
 ifneq ($(WERROR)$(CI),)

@@ -89,10 +89,23 @@ def check_handler(target, folder, options):
     yield from residency.check_exact(tool, core.with_name(f"{core.name}.d"), parts=False)
     yield from checks.memstats(tool.json("memstats"), tool.json("verify"), known, True)
     yield from checks.verify(tool.json("verify"))
+    yield from check_no_process(folder, deadline)
     # The holes are those of zeros: without the copies they prove nothing.
     alone = tool.run_json("ledger", "--no-sidecar")
     if alone["evidence"] != "nonzero":
         yield f"without the copies: {alone['evidence']}"
+
+
+def check_no_process(folder, deadline):
+    """A core is kept even when nothing can be said of its process."""
+    with open(live.SIDECAR, "rb") as source:
+        result = subprocess.run([live.SIDECAR, "-c", folder / "kept", str(2**31 - 1)], stdin=source,
+                                capture_output=True, check=False, text=True,
+                                timeout=max(deadline - time.monotonic(), 0.1))
+    if (folder / "kept").read_bytes() != live.SIDECAR.read_bytes():
+        yield "without the process its core was not kept"
+    if "is not complete" not in result.stderr:
+        yield f"without the process: {result.stderr!r}"
 
 
 # ---- systemd
