@@ -427,8 +427,8 @@ size_t func_calls(const struct func *f, va_t pc, struct call ret[static CALLS_MA
 		c.wrapper = is_wrapper(rec[t->form->inline_id], c.file);
 		ret[n++] = c;
 		pc = f->entry + get_u32(rec + t->form->inline_pc);
-		if (pc >= f->end)
-			return n;
+		if (pc >= f->end) /* a damaged tree: the function itself is all that is left */
+			break;
 	}
 	ret[n] = (struct call){.func = func_name(f)};
 	place(f, pc, &ret[n]);

@@ -32,7 +32,8 @@ static struct mapping mapping_of(const struct pagerec *r, const struct smaps_vma
 	struct mapping m = {.said = v, .lo = v->lo >> UNIT_SHIFT, .hi = v->hi >> UNIT_SHIFT};
 	size_t first = array_first(&r->runs, e->page + e->count > m.lo);
 
-	m.runs = r->runs.v + first;
+	if (first < r->runs.n)
+		m.runs = &r->runs.v[first];
 	while (first + m.n < r->runs.n && m.runs[m.n].page < m.hi)
 		m.n++;
 	return m;

@@ -258,7 +258,7 @@ struct err *pagerec_pack(const struct pagerec *r, flate_bytes *ret)
 
 struct err *pagerec_unpack(struct pagerec *r, const u8 *data, size_t n, u64 count)
 {
-	const u8 *p = data, *end = data + n;
+	const u8 *p = data, *end = n ? data + n : data; /* no bytes may have no address */
 	u64 page = 0;
 
 	for (u64 i = 0; i < count; i++) {

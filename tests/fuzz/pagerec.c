@@ -10,8 +10,10 @@
 
 /* Mappings in which pages may be huge and lazily freed, and one that says more than can be. */
 #define PARTS                                                                                      \
-	"00200000-00a00000 rw-p 00000000 00:00 0 \nLazyFree: 4 kB\nAnonHugePages: 2048 kB\n"       \
-	"00a00000-00b00000 rw-p 00000000 00:00 0 \nLazyFree: 8 kB\nAnonHugePages: 9999996 kB\n"
+	"00200000-00a00000 rw-p 00000000 00:00 0 \nRss: 0 kB\nLazyFree: 4 kB\nAnonHugePages: "     \
+	"2048 kB\n"                                                                                \
+	"00a00000-00b00000 rw-p 00000000 00:00 0 \nRss: 0 kB\nLazyFree: 8 kB\nAnonHugePages: "     \
+	"1024 kB\n"
 
 static struct err *parse_pagemap(struct pagerec *r, const u8 *data, size_t n)
 {
