@@ -38,6 +38,28 @@ def check(spanscope, command, core, more):
     return None
 
 
+def check_store(spanscope, cores, scratch):
+    """What is not about one core: yields a name and what does not fit."""
+    database, documents = scratch / "h.db", scratch / "documents"
+    store = ["--db", database]
+    first, last = cores[0], cores[-1]
+    for command in (["batch", *store, "--documents", documents, *cores],
+                    ["batch", *store, scratch], ["diff", first, last], ["diff", last, first],
+                    ["history", *store, "list"], ["history", *store, "show", "last"],
+                    ["history", *store, "trend", "go.heap.live"],
+                    ["history", *store, "--program", "quiet", "trend", "gaps:64"],
+                    ["history", *store, "merge", database],
+                    ["history", *store, "--last", "1", "prune"]):
+        yield command[:2], check(spanscope, [str(word) for word in command[:-1]], command[-1], [])
+    for document in sorted(documents.iterdir()):
+        schema = json.loads((SCHEMAS / "snapshot.json").read_text())
+        try:
+            jsonschema.validate(json.loads(document.read_text()), schema)
+            yield ["document"], None
+        except (ValueError, jsonschema.ValidationError) as error:
+            yield ["document"], str(error).splitlines()[0]
+
+
 def make_sidecar(spanscope, core, folder):
     """A copy of the core that may be changed, with a sidecar beside it."""
     copy = folder / "core"
@@ -70,6 +92,13 @@ def main():
                     continue
                 failed += 1
                 print("not ok", *command, core.parent.name, *more, ":", fault)
+    with tempfile.TemporaryDirectory() as scratch:
+        for command, fault in check_store(spanscope, sorted(folder.glob("*/core")),
+                                          pathlib.Path(scratch)):
+            passed += fault is None
+            failed += fault is not None
+            if fault is not None:
+                print("not ok", *command, ":", fault)
     print(f"schema: {passed} passed, {failed} failed, 0 skipped")
     sys.exit(failed > 0)
 

@@ -3,8 +3,11 @@
 import re
 import subprocess
 
-# Commands that write a file in place of a table.
-CHANGING = ["note", "pack"]
+# Commands that write a file in place of a table, or need more than a core.
+CHANGING = ["note", "pack", "batch", "history"]
+
+# What stands between a command and the core.
+BEFORE = {"diff": ["core"]}
 
 # Options that make another table of a command.
 MORE = {"ledger": [["--by", "vma"]], "spans": [["--map"]],
@@ -24,5 +27,5 @@ def every(spanscope):
         formats = re.search(r"^Formats: (.*)$", help_of(command), re.M).group(1)
         for more in [[]] + MORE.get(command, []):
             for form in formats.split():
-                yield [command, *more, "--format", form]
+                yield [command, *more, "--format", form, *BEFORE.get(command, [])]
     yield ["overview", "--bytes"]

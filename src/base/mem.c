@@ -70,6 +70,11 @@ void mem_set_limit(u64 bytes)
 	limit_bytes = bytes;
 }
 
+u64 mem_limit(void)
+{
+	return limit_bytes;
+}
+
 u64 mem_used(void)
 {
 	return used_bytes;

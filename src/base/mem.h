@@ -26,6 +26,7 @@ void *mem_try_realloc(void *p, size_t n);
 
 /* Sets the budget of mem_grow and mem_charge in bytes; 0 is no limit. */
 void mem_set_limit(u64 bytes);
+u64 mem_limit(void);
 
 /* Bytes charged now, and the most that ever were. */
 u64 mem_used(void);

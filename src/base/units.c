@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <strings.h>
+#include <time.h>
 
 static const char unit_letters[] = "BKMGTPE";
 
@@ -84,6 +85,17 @@ const char *units_duration(u64 ns, char buf[static UNITS_BUF])
 	value = (double)ns / durations[i].ns;
 	snprintf(buf, UNITS_BUF, "%.*f %s", value < 9.95 && i < 3 ? 1 : 0, value,
 		 durations[i].name);
+	return buf;
+}
+
+const char *units_time(i64 ns, char buf[static UNITS_TIME_BUF])
+{
+	time_t seconds = (time_t)(ns / 1000000000);
+	struct tm tm = {.tm_year = 0};
+
+	gmtime_r(&seconds, &tm);
+	if (!strftime(buf, UNITS_TIME_BUF, "%Y-%m-%d %H:%M:%S", &tm))
+		*buf = '\0';
 	return buf;
 }
 

@@ -15,6 +15,11 @@ struct err *units_parse_bytes(const char *text, u64 *ret) ERR_RESULT;
 /* "850 ms", "45 s", "3.5 min", "26 h", "5.2 days" of nanoseconds. Returns buf. */
 const char *units_duration(u64 ns, char buf[static UNITS_BUF]);
 
+#define UNITS_TIME_BUF 32
+
+/* "2026-12-01 11:05:00" of a Unix time in nanoseconds, always UTC. Returns buf. */
+const char *units_time(i64 ns, char buf[static UNITS_TIME_BUF]);
+
 /* Parses "90s", "10m", "1.5h", "250ms", "2d"; into nanoseconds. ERR_USAGE otherwise. */
 struct err *units_parse_duration(const char *text, u64 *ret) ERR_RESULT;
 

@@ -58,6 +58,8 @@ static struct err *render(const struct doc *d, const struct opts *o, FILE *f)
 		return render_text(d, &options, f);
 	case FORMAT_JSON:
 		return render_json(d, f);
+	case FORMAT_MD:
+		return render_md(d, &options, f);
 	case FORMAT_CSV:
 		break;
 	}
@@ -90,6 +92,8 @@ static struct err *write_result(const struct doc *d, const struct opts *o)
  * gaps: they are most likely what it found. */
 static enum exit_status outcome(const struct report *r, const struct diags *d, bool strict)
 {
+	if (r->nothing)
+		return EXIT_NOTHING;
 	if (!r->partial && r->fired)
 		return EXIT_FIRED;
 	if (!r->partial && !diag_is_partial(d))
@@ -101,8 +105,11 @@ static enum exit_status make_report(struct session *s, const struct opts *o)
 {
 	struct snapshot snapshot = session_snapshot(s);
 	struct doc doc = {0};
-	struct report r = {
-		.doc = &doc, .snapshot = &snapshot, .diags = &s->diags, .options = o->report};
+	struct report r = {.doc = &doc,
+			   .snapshot = &snapshot,
+			   .diags = &s->diags,
+			   .options = o->report,
+			   .opts = o};
 	char schema[64];
 	struct err *err;
 

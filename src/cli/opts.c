@@ -2,7 +2,11 @@
 
 #include "base/log.h"
 #include "base/units.h"
+#include "cli/cmd_batch.h"
+#include "cli/cmd_diff.h"
+#include "cli/cmd_history.h"
 #include "cli/cmd_note.h"
+#include "cli/usage.h"
 #include "cli/version.h"
 #include "image/pack.h"
 
@@ -37,7 +41,8 @@ static const struct {
 static const struct {
 	const char *name;
 	enum format format;
-} formats[] = {{"text", FORMAT_TEXT}, {"json", FORMAT_JSON}, {"csv", FORMAT_CSV}};
+} formats[] = {
+	{"text", FORMAT_TEXT}, {"json", FORMAT_JSON}, {"csv", FORMAT_CSV}, {"md", FORMAT_MD}};
 
 static const struct command *find_command(const char *name)
 {
@@ -107,11 +112,66 @@ static struct err *set_address(struct report_options *r, const char *arg)
 	return NULL;
 }
 
+static struct err *set_order(struct report_options *r, const char *arg)
+{
+	if (!strcmp(arg, "time"))
+		r->by_name = false;
+	else if (!strcmp(arg, "name"))
+		r->by_name = true;
+	else
+		return err_new(ERR_USAGE, "--order takes 'time' or 'name', not '%s'", arg);
+	return NULL;
+}
+
+#define MAX_JOBS 256
+
+/* A number that is not 0. */
+static struct err *set_positive(const char *option, const char *arg, u64 max, u64 *ret)
+{
+	TRY(parse_number(option, arg, max, ret));
+	return *ret ? NULL : err_new(ERR_USAGE, "%s 0 makes no sense", option);
+}
+
+/* Options about many snapshots. *done says whether it is one of them. */
+static struct err *set_store_option(struct report_options *r, enum option_id id, const char *arg,
+				    bool *done)
+{
+	u64 n = 0;
+
+	*done = true;
+	switch (id) {
+	case OPTION_DB:
+		r->db = arg;
+		return NULL;
+	case OPTION_DOCUMENTS:
+		r->documents = arg;
+		return NULL;
+	case OPTION_PROGRAM:
+		r->program = arg;
+		return NULL;
+	case OPTION_ORDER:
+		return set_order(r, arg);
+	case OPTION_JOBS:
+		TRY(set_positive("--jobs", arg, MAX_JOBS, &n));
+		r->jobs = (unsigned)n;
+		return NULL;
+	case OPTION_LAST:
+		return set_positive("--last", arg, UINT32_MAX, &r->last);
+	default:
+		*done = false;
+		return NULL;
+	}
+}
+
 /* Options of one command. */
 static struct err *set_report_option(struct report_options *r, enum option_id id, const char *arg)
 {
 	u64 n = 0;
+	bool done;
 
+	TRY(set_store_option(r, id, arg, &done));
+	if (done)
+		return NULL;
 	switch (id) {
 	case OPTION_HEAP_PROFILE:
 		r->heap_profile = arg;
@@ -330,6 +390,11 @@ static struct err *parse_arguments(int argc, char **argv, struct opts *o)
 		o->command = find_command(argv[i++]);
 	if (o->help || o->version)
 		return NULL;
+	if (o->command->needs == NEED_ARGUMENTS) {
+		o->report.args = argv + i;
+		o->report.arg_count = (size_t)(argc - i);
+		return NULL;
+	}
 	if (i == argc)
 		return err_new(ERR_USAGE,
 			       "no core; usage: spanscope [COMMAND] [options] CORE [EXE]");
@@ -459,8 +524,8 @@ static void print_options(const struct command *command, FILE *f)
 struct err *opts_print_help(const struct command *command, FILE *f)
 {
 	if (command) {
-		fprintf(f, "usage: spanscope %s [options] CORE [EXE]\n\n%s: %s\n", command->name,
-			command->name, command->summary);
+		fprintf(f, "usage: spanscope %s [options] %s\n\n%s: %s\n", command->name,
+			usage_arguments(command->name), command->name, command->summary);
 		print_formats(command, f);
 	} else {
 		fputs("usage: spanscope [COMMAND] [options] CORE [EXE]\n\n"

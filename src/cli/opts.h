@@ -9,7 +9,10 @@
 /* Each needs the ones before; NEED_FILE is the core alone, which gets changed. */
 enum { NEED_CORE = 0, NEED_HEAP = 1, NEED_PAGES = 3, NEED_LEDGER = 7, NEED_FILE = 8 };
 
-enum format { FORMAT_TEXT = 1, FORMAT_JSON = 2, FORMAT_CSV = 4 };
+/* No core: the command makes what it wants of its arguments. */
+#define NEED_ARGUMENTS 16
+
+enum format { FORMAT_TEXT = 1, FORMAT_JSON = 2, FORMAT_CSV = 4, FORMAT_MD = 32 };
 
 /* Exit statuses. When several hold, the first of 5, 3, 2, 4, 1 counts. */
 enum exit_status {

@@ -86,6 +86,8 @@ struct err *session_open(struct session *s, const struct opts *o)
 	struct log_stage stage = log_stage_begin("open the core");
 	const char *temp = getenv("TMPDIR");
 
+	if (o->command->needs == NEED_ARGUMENTS)
+		return NULL;
 	s->image.temp_dir = temp && *temp ? temp : NULL;
 	TRY(image_open(&s->image, o->core, &s->diags));
 	if (o->command->needs == NEED_FILE)

@@ -26,6 +26,8 @@ static int compare_values(const struct doc_value *x, const struct doc_value *y)
 	case DOC_COUNT:
 		return compare_u64(y->u, x->u);
 	case DOC_DELTA:
+	case DOC_GROWTH:
+	case DOC_NUMBER:
 		return (y->i > x->i) - (y->i < x->i);
 	case DOC_REAL:
 		return (y->real > x->real) - (y->real < x->real);

@@ -35,6 +35,8 @@ static void put_value(const struct doc_value *v, FILE *f)
 		fprintf(f, "%llu", (unsigned long long)v->u);
 		break;
 	case DOC_DELTA:
+	case DOC_GROWTH:
+	case DOC_NUMBER:
 		fprintf(f, "%lld", (long long)v->i);
 		break;
 	case DOC_ADDRESS:

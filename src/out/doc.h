@@ -14,8 +14,10 @@
 enum doc_type {
 	DOC_NULL,
 	DOC_STRING,
-	DOC_BYTES, /* a size: units in text, an integer elsewhere */
-	DOC_DELTA, /* a signed size */
+	DOC_BYTES,  /* a size: units in text, an integer elsewhere */
+	DOC_DELTA,  /* a signed size */
+	DOC_GROWTH, /* the same; text has its sign in any case */
+	DOC_NUMBER, /* a signed number; text has its sign in any case */
 	DOC_COUNT,
 	DOC_ADDRESS, /* "0x..." everywhere */
 	DOC_FLAG,
@@ -63,6 +65,16 @@ static inline struct doc_value doc_bytes(u64 n)
 static inline struct doc_value doc_delta(i64 n)
 {
 	return (struct doc_value){.type = DOC_DELTA, .i = n};
+}
+
+static inline struct doc_value doc_growth(i64 n)
+{
+	return (struct doc_value){.type = DOC_GROWTH, .i = n};
+}
+
+static inline struct doc_value doc_number(i64 n)
+{
+	return (struct doc_value){.type = DOC_NUMBER, .i = n};
 }
 
 static inline struct doc_value doc_count(u64 n)

@@ -27,6 +27,8 @@ static struct json *value_json(const struct doc_value *v)
 	case DOC_COUNT:
 		return json_new_uint(v->u);
 	case DOC_DELTA:
+	case DOC_GROWTH:
+	case DOC_NUMBER:
 		return json_new_int(v->i);
 	case DOC_ADDRESS:
 		snprintf(address, sizeof(address), "0x%llx", (unsigned long long)v->u);

@@ -4,11 +4,21 @@
 
 #include <string.h>
 
-#define CELL_BUF 64
+static const char *growth_text(i64 v, const struct render_options *o, char buf[static RENDER_CELL])
+{
+	char size[UNITS_BUF];
 
-/* The text of a value. Names out of a core may hold anything: see put_clean. */
-static const char *value_text(const struct doc_value *v, const struct render_options *o,
-			      char buf[static CELL_BUF])
+	if (!v)
+		snprintf(buf, RENDER_CELL, "0");
+	else if (o->exact_bytes)
+		snprintf(buf, RENDER_CELL, "%+lld", (long long)v);
+	else
+		snprintf(buf, RENDER_CELL, "%s%s", v > 0 ? "+" : "", units_bytes(v, size));
+	return buf;
+}
+
+const char *render_value(const struct doc_value *v, const struct render_options *o,
+			 char buf[static RENDER_CELL])
 {
 	switch (v->type) {
 	case DOC_STRING:
@@ -16,21 +26,26 @@ static const char *value_text(const struct doc_value *v, const struct render_opt
 	case DOC_BYTES:
 		if (!o->exact_bytes)
 			return units_bytes((i64)MIN(v->u, INT64_MAX), buf);
-		snprintf(buf, CELL_BUF, "%llu", (unsigned long long)v->u);
+		snprintf(buf, RENDER_CELL, "%llu", (unsigned long long)v->u);
 		return buf;
 	case DOC_DELTA:
 		if (!o->exact_bytes)
 			return units_bytes(v->i, buf);
-		snprintf(buf, CELL_BUF, "%lld", (long long)v->i);
+		snprintf(buf, RENDER_CELL, "%lld", (long long)v->i);
+		return buf;
+	case DOC_GROWTH:
+		return growth_text(v->i, o, buf);
+	case DOC_NUMBER:
+		snprintf(buf, RENDER_CELL, v->i ? "%+lld" : "%lld", (long long)v->i);
 		return buf;
 	case DOC_COUNT:
-		snprintf(buf, CELL_BUF, "%llu", (unsigned long long)v->u);
+		snprintf(buf, RENDER_CELL, "%llu", (unsigned long long)v->u);
 		return buf;
 	case DOC_ADDRESS:
-		snprintf(buf, CELL_BUF, "%llx", (unsigned long long)v->u);
+		snprintf(buf, RENDER_CELL, "%llx", (unsigned long long)v->u);
 		return buf;
 	case DOC_REAL:
-		snprintf(buf, CELL_BUF, "%.3g", v->real);
+		snprintf(buf, RENDER_CELL, "%.3g", v->real);
 		return buf;
 	case DOC_FLAG:
 		return v->flag ? "yes" : "NO";
@@ -87,8 +102,7 @@ static void put_padded(const char *s, size_t width, bool right, bool last, FILE 
 		fprintf(f, "%*s", (int)pad, "");
 }
 
-/* Whether a column is numbers, judged by its first cell that is not null. */
-static bool column_is_number(const struct doc_table *t, size_t column)
+bool render_is_number(const struct doc_table *t, size_t column)
 {
 	for (size_t r = 0; r < t->hidden.n; r++) {
 		const struct doc_value *v = &t->cells.v[r * t->column_count + column];
@@ -102,11 +116,11 @@ static bool column_is_number(const struct doc_table *t, size_t column)
 static size_t column_width(const struct doc_table *t, size_t column, const struct render_options *o)
 {
 	size_t width = text_width(t->columns[column].title);
-	char buf[CELL_BUF];
+	char buf[RENDER_CELL];
 
 	for (size_t r = 0; r < t->hidden.n; r++) {
 		size_t n =
-			text_width(value_text(&t->cells.v[r * t->column_count + column], o, buf));
+			text_width(render_value(&t->cells.v[r * t->column_count + column], o, buf));
 
 		if (!t->hidden.v[r] && n > width)
 			width = n;
@@ -116,7 +130,7 @@ static size_t column_width(const struct doc_table *t, size_t column, const struc
 
 #define MAX_COLUMNS 24
 
-static bool is_shown(const struct doc_table *t, size_t column)
+bool render_shows(const struct doc_table *t, size_t column)
 {
 	return t->columns[column].title && !(t->hidden_columns >> column & 1);
 }
@@ -132,14 +146,14 @@ static void put_line(const struct doc_table *t, const struct table_layout *layou
 		     const char *indent, FILE *f)
 {
 	const char *separator = indent;
-	char buf[CELL_BUF];
+	char buf[RENDER_CELL];
 
 	for (size_t c = 0; c < t->column_count; c++) {
 		const char *s;
 
-		if (!is_shown(t, c))
+		if (!render_shows(t, c))
 			continue;
-		s = row ? value_text(&row[c], o, buf) : t->columns[c].title;
+		s = row ? render_value(&row[c], o, buf) : t->columns[c].title;
 		fputs(separator, f);
 		put_padded(s, layout->width[c], layout->number[c], c == layout->last, f);
 		separator = "  ";
@@ -151,7 +165,7 @@ static void put_line(const struct doc_table *t, const struct table_layout *layou
 static bool has_titles(const struct doc_table *t)
 {
 	for (size_t c = 0; c < t->column_count; c++)
-		if (is_shown(t, c) && *t->columns[c].title)
+		if (render_shows(t, c) && *t->columns[c].title)
 			return true;
 	return false;
 }
@@ -167,9 +181,9 @@ static void put_table(const struct doc_table *t, const struct render_options *o,
 	if (!shown || t->column_count > MAX_COLUMNS)
 		return;
 	for (size_t c = 0; c < t->column_count; c++)
-		if (is_shown(t, c)) {
+		if (render_shows(t, c)) {
 			layout.width[c] = column_width(t, c, o);
-			layout.number[c] = column_is_number(t, c);
+			layout.number[c] = render_is_number(t, c);
 			layout.last = c;
 		}
 	if (t->title)
@@ -194,7 +208,7 @@ static void put_table(const struct doc_table *t, const struct render_options *o,
 static void put_object(const struct doc_object *ob, const struct render_options *o, FILE *f)
 {
 	size_t width = 0;
-	char buf[CELL_BUF];
+	char buf[RENDER_CELL];
 
 	for (size_t i = 0; i < ob->fields.n; i++)
 		width = MAX(width, text_width(ob->fields.v[i].title));
@@ -208,7 +222,7 @@ static void put_object(const struct doc_object *ob, const struct render_options 
 		fputs("  ", f);
 		put_padded(field->title, width, false, false, f);
 		fputs("  ", f);
-		put_padded(value_text(&field->value, o, buf), VALUE_WIDTH, true, true, f);
+		put_padded(render_value(&field->value, o, buf), VALUE_WIDTH, true, true, f);
 		fputc('\n', f);
 	}
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 const struct level levels[] = {
-#define L(id, title, explains, phrase, fill) {#id, title, explains, phrase, fill},
+#define L(id, plural, title, explains, phrase, fill) {#id, plural, title, explains, phrase, fill},
 #include "report/levels.def"
 #undef L
 };

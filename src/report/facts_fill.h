@@ -16,7 +16,7 @@ struct filler {
 typedef struct err *fill_fn(struct filler *f, const char *id);
 
 struct level {
-	const char *id, *title, *explains, *phrase;
+	const char *id, *plural, *title, *explains, *phrase;
 	fill_fn *fill;
 };
 
@@ -32,7 +32,7 @@ const struct level *level_find(const char *id);
  * must be zeroed; facts_fini is due in any case. The only error is the end of memory. */
 struct err *facts_fill(const struct snapshot *s, const char *path, struct facts *ret) ERR_RESULT;
 
-#define L(id, title, explains, phrase, fill) fill_fn fill;
+#define L(id, plural, title, explains, phrase, fill) fill_fn fill;
 #include "report/levels.def"
 #undef L
 

@@ -1,6 +1,7 @@
 /* The levels of the Go heap and its goroutines. */
 #include "report/facts_fill.h"
 
+#include "gort/sites.h"
 #include "report/goroutines.h"
 #include "report/sizeclasses.h"
 #include "report/verdicts.h"
@@ -124,6 +125,64 @@ struct err *fill_goroutines(struct filler *f, const char *id)
 	return err;
 }
 
+/* Sites of one stack are one, whatever their objects' size. */
+static const char *site_key(struct doc *d, const struct symbols *symbols, const struct site *site)
+{
+	char *buf = arena_alloc(&d->arena, STACK_KEY_MAX);
+	struct stack_key k = {buf, buf + STACK_KEY_MAX, 0, false};
+
+	for (size_t i = 0; i < site->depth; i++) {
+		struct call c = calls_innermost(symbols, site->pcs[i]);
+
+		if (!visit_call(&k, site->pcs[i], &c))
+			break;
+	}
+	return k.calls ? buf + strlen(": ") : "the runtime's own";
+}
+
+/* A visit of all sites. */
+struct site_filler {
+	struct filler *f;
+	struct facts_level *level;
+	const struct symbols *symbols;
+	u64 rate;
+};
+
+static struct err *add_site(void *arg, const struct site *site)
+{
+	const struct site_filler *s = arg;
+	struct scaled in_use = site_scaled(site->inuse_objects, site->inuse_bytes, s->rate);
+
+	if (!in_use.objects)
+		return NULL;
+	return facts_add(s->f->f, s->level, site_key(s->f->d, s->symbols, site), in_use.bytes,
+			 FACT_UNKNOWN, in_use.objects);
+}
+
+struct err *fill_sites(struct filler *f, const char *id)
+{
+	struct unwinder u = {.gort = NULL};
+	struct site_filler s = {.f = f};
+	struct sampling sampling;
+	struct err *err;
+
+	if (!f->s->gort)
+		return NULL;
+	err = sampling_read(&f->s->gort->rt, &sampling);
+	if (err || !sampling.rate) { /* nothing is sampled, or that cannot be told */
+		err_free(err);
+		return NULL;
+	}
+	TRY(facts_add_level(f->f, id, &s.level));
+	err = unwinder_open(&u, f->s->gort, NULL);
+	s.symbols = &u.symbols;
+	s.rate = sampling.rate;
+	if (!err)
+		err = sites_visit(&f->s->gort->rt, &sampling, add_site, &s);
+	unwinder_close(&u);
+	return err;
+}
+
 struct err *fill_verdicts(struct filler *f, const char *id)
 {
 	struct verdict v[VERDICT_MAX];
@@ -152,6 +211,8 @@ struct err *fill_memstats(struct filler *f, const char *id)
 	for (size_t i = 0; i < f->d->csv_object->fields.n; i++) {
 		const struct doc_field *field = &f->d->csv_object->fields.v[i];
 
+		if (!strcmp(field->key, "LastGC"))
+			continue; /* a moment, no amount */
 		if (field->value.type == DOC_BYTES)
 			TRY(facts_add(f->f, level, field->key, field->value.u, FACT_UNKNOWN,
 				      FACT_UNKNOWN));

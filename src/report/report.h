@@ -26,8 +26,9 @@ struct report_options {
 	u64 rss;     /* overview: the kernel's figure, at the end of the sum; 0: not known */
 	bool by_vma; /* ledger: the classes inside each mapping */
 
-	const char *output;   /* pack: the archive to make */
-	bool with_exe, force; /* pack: the executable too; replace the archive */
+	const char *output; /* pack: the archive to make */
+	bool with_exe;      /* pack: the executable too */
+	bool force;         /* pack: replace the archive; batch: analyse again */
 
 	/* spans: what to leave out, or the map instead */
 	bool map;
@@ -36,11 +37,24 @@ struct report_options {
 	enum span_state span_state; /* SPAN_DEAD: either */
 	va_t address;               /* the span that contains it; 0: any */
 
+	/* Commands that are not about one core: what stands behind them. */
+	char *const *args;
+	size_t arg_count;
+
+	/* batch, history */
+	const char *db, *documents; /* NULL: none */
+	const char *program;        /* of history_filter; NULL: all */
+	bool by_name;               /* the snapshots in the order of their names */
+	unsigned jobs;              /* 0: one a CPU */
+	u64 last;                   /* only so many snapshots; 0: all */
+
 	/* goroutines: what to leave out, and how to show the rest */
 	const char *state, *function; /* NULL: any; state as it was written, of spans too */
 	u64 waited_least;             /* nanoseconds */
 	bool all, labels, system, threads;
 };
+
+struct opts;
 
 /* One report being made. */
 struct report {
@@ -48,10 +62,12 @@ struct report {
 	const struct snapshot *snapshot;
 	struct diags *diags; /* takes what the report itself finds */
 	struct report_options options;
+	const struct opts *opts; /* all of the command line, for the commands of cli/ */
 
 	/* What the result says of the exit status, beside the diagnostics. */
 	bool fired;   /* a check does not hold: 1 */
 	bool partial; /* a check could not run: 4 */
+	bool nothing; /* none of what was given could be analysed: 3 */
 };
 
 /* Each adds its items to the doc. */

@@ -31,8 +31,10 @@ struct err *history_error(const struct history *h)
 	default:
 		break;
 	}
-	return err_new(ERR_OS, "%s: %s%s%s", h->path, sqlite3_errmsg(h->db), system ? ": " : "",
-		       system ? strerror(system) : "");
+	if (system)
+		return err_new(ERR_OS, "%s: cannot be read or written: %s", h->path,
+			       strerror(system));
+	return err_new(ERR_OS, "%s: %s", h->path, sqlite3_errmsg(h->db));
 }
 
 struct err *history_run(struct history *h, const char *sql)

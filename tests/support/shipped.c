@@ -240,6 +240,8 @@ static struct err *render(const struct doc *doc, const struct opts *o, FILE *f)
 		return render_text(doc, &options, f);
 	case FORMAT_JSON:
 		return render_json(doc, f);
+	case FORMAT_MD:
+		return render_md(doc, &options, f);
 	case FORMAT_CSV:
 		break;
 	}
