@@ -63,11 +63,13 @@ struct err *diff_level(const struct facts_level *a, const struct facts_level *b,
 {
 	size_t i = 0, k = 0;
 
-	while (i < a->rows.n || k < b->rows.n) {
+	for (;;) {
 		const struct fact *x = i < a->rows.n ? &a->rows.v[i] : NULL;
 		const struct fact *y = k < b->rows.n ? &b->rows.v[k] : NULL;
 		int order = x && y ? strcmp(x->key, y->key) : x ? -1 : 1;
 
+		if (!x && !y)
+			break;
 		TRY(array_push(&ret->v, diff_change(order <= 0 ? x : NULL, order >= 0 ? y : NULL)));
 		i += order <= 0;
 		k += order >= 0;

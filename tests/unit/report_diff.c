@@ -40,8 +40,7 @@ static void assert_answer(struct facts *a, struct facts *b, const char *expected
 	for (size_t i = 0; i < d.items.n && !first; i++)
 		if (d.items.v[i].type == ITEM_TEXT)
 			first = &d.items.v[i];
-	assert_non_null(first);
-	assert_string_equal(first->text, expected);
+	assert_string_equal(first ? first->text : "", expected);
 	doc_fini(&d);
 }
 
