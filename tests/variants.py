@@ -9,6 +9,9 @@ CHANGING = ["note", "pack", "batch", "history"]
 # What stands between a command and the core.
 BEFORE = {"diff": ["core"]}
 
+# What the commands are to make that have to be told so.
+KINDS = {"profile": ["heap", "stacks", "block", "mutex"]}
+
 # Options that make another table of a command.
 MORE = {"ledger": [["--by", "vma"]], "spans": [["--map"]],
         "goroutines": [["--all", "--system"], ["--threads"]]}
@@ -25,7 +28,8 @@ def every(spanscope):
         if command in CHANGING:
             continue
         formats = re.search(r"^Formats: (.*)$", help_of(command), re.M).group(1)
-        for more in [[]] + MORE.get(command, []):
+        kinds = [[kind] for kind in KINDS.get(command, [])] or [[]]
+        for more in kinds + MORE.get(command, []):
             for form in formats.split():
                 yield [command, *more, "--format", form, *BEFORE.get(command, [])]
     yield ["overview", "--bytes"]

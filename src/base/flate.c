@@ -119,34 +119,60 @@ struct err *flate_next(struct flate_stream *s, const u8 **ret, size_t *n)
 	return NULL;
 }
 
-static struct err *deflate_all(z_stream *z, flate_bytes *ret)
-{
-	int status = Z_OK;
+struct flate_packer {
+	z_stream z;
+};
 
-	while (status != Z_STREAM_END) {
+struct err *flate_pack_begin(struct flate_packer **ret)
+{
+	const int memory_level = 8; /* zlib's own default */
+	struct flate_packer *p = xcalloc(1, sizeof(*p));
+
+	if (deflateInit2(&p->z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, memory_level,
+			 Z_DEFAULT_STRATEGY) != Z_OK) {
+		free(p);
+		return err_new(ERR_LIMIT, "no memory to pack");
+	}
+	*ret = p;
+	return NULL;
+}
+
+struct err *flate_pack_more(struct flate_packer *p, const u8 *data, size_t n, bool last,
+			    flate_bytes *ret)
+{
+	if (n > UINT32_MAX)
+		return err_new(ERR_LIMIT, "too much to pack");
+	p->z.next_in = (u8 *)(uintptr_t)data;
+	p->z.avail_in = (uInt)n;
+	do { /* while there is more than there was room for */
+		int status;
+
 		TRY(array_reserve(ret, STEP_BYTES));
-		z->next_out = ret->v + ret->n;
-		z->avail_out = STEP_BYTES;
-		status = deflate(z, Z_FINISH);
-		ret->n += STEP_BYTES - z->avail_out;
+		p->z.next_out = ret->v + ret->n;
+		p->z.avail_out = STEP_BYTES;
+		status = deflate(&p->z, last ? Z_FINISH : Z_NO_FLUSH);
+		ret->n += STEP_BYTES - p->z.avail_out;
 		if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR)
 			return err_new(ERR_BUG, "zlib cannot pack: %d", status);
-	}
+	} while (!p->z.avail_out);
 	return NULL;
+}
+
+void flate_pack_end(struct flate_packer *p)
+{
+	if (!p)
+		return;
+	deflateEnd(&p->z);
+	free(p);
 }
 
 struct err *flate_pack(const u8 *data, size_t n, flate_bytes *ret)
 {
-	const int memory_level = 8; /* zlib's own default */
-	z_stream z = {.next_in = (u8 *)(uintptr_t)data, .avail_in = (uInt)n};
+	struct flate_packer *p;
 	struct err *err;
 
-	if (n > UINT32_MAX)
-		return err_new(ERR_LIMIT, "too much to pack");
-	if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, memory_level,
-			 Z_DEFAULT_STRATEGY) != Z_OK)
-		return err_new(ERR_LIMIT, "no memory to pack");
-	err = deflate_all(&z, ret);
-	deflateEnd(&z);
+	TRY(flate_pack_begin(&p));
+	err = flate_pack_more(p, data, n, true, ret);
+	flate_pack_end(p);
 	return err;
 }

@@ -24,7 +24,15 @@ struct err *flate_next(struct flate_stream *s, const u8 **ret, size_t *n) ERR_RE
 /* Bytes of the file that have been read. */
 u64 flate_read_bytes(const struct flate_stream *s);
 
-/* Appends the bytes as a gzip file, the same one each time: without a name or a time. */
+/* A gzip file that is made piece by piece: what is ready of it is appended. After the last piece it
+ * is whole. The same bytes each time: it has no name and no time. */
+struct flate_packer;
+struct err *flate_pack_begin(struct flate_packer **ret) ERR_RESULT;
+struct err *flate_pack_more(struct flate_packer *p, const u8 *data, size_t n, bool last,
+			    flate_bytes *ret) ERR_RESULT;
+void flate_pack_end(struct flate_packer *p); /* NULL ok */
+
+/* Appends the bytes as a gzip file. */
 struct err *flate_pack(const u8 *data, size_t n, flate_bytes *ret) ERR_RESULT;
 
 #endif

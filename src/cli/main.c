@@ -4,11 +4,13 @@
 #include "cli/opts.h"
 #include "cli/session.h"
 #include "out/arrange.h"
+#include "out/pprof.h"
 #include "out/render.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 static enum exit_status status_of(const struct err *err)
 {
@@ -49,7 +51,8 @@ static void warn_of_gaps(const struct diags *d)
 	}
 }
 
-static struct err *render(const struct doc *d, const struct opts *o, FILE *f)
+static struct err *render(const struct doc *d, const struct samples *samples, const struct opts *o,
+			  FILE *f)
 {
 	const struct render_options options = {.exact_bytes = o->exact_bytes};
 
@@ -60,6 +63,11 @@ static struct err *render(const struct doc *d, const struct opts *o, FILE *f)
 		return render_json(d, f);
 	case FORMAT_MD:
 		return render_md(d, &options, f);
+	case FORMAT_PPROF:
+		return pprof_write(samples, f);
+	case FORMAT_FOLDED:
+		return samples_write_folded(samples, samples->default_type, f);
+	case FORMAT_DEFAULT:
 	case FORMAT_CSV:
 		break;
 	}
@@ -74,7 +82,8 @@ static int finish(FILE *f)
 }
 
 /* Writes to -o FILE or stdout; what a buffer could not deliver is an error too. */
-static struct err *write_result(const struct doc *d, const struct opts *o)
+static struct err *write_result(const struct doc *d, const struct samples *samples,
+				const struct opts *o)
 {
 	const char *name = o->output ? o->output : "standard output";
 	FILE *f = o->output ? fopen(o->output, "we") : stdout;
@@ -82,7 +91,7 @@ static struct err *write_result(const struct doc *d, const struct opts *o)
 
 	if (!f)
 		return err_os("%s cannot be written", name);
-	err = render(d, o, f);
+	err = render(d, samples, o, f);
 	if (finish(f) != 0 && !err)
 		err = err_os("the result cannot be written");
 	return err && err->code == ERR_OS ? err_wrap(err, "%s", name) : err;
@@ -101,11 +110,22 @@ static enum exit_status outcome(const struct report *r, const struct diags *d, b
 	return strict ? EXIT_NOTHING : EXIT_PART;
 }
 
+/* The answer, for a result that cannot say it. */
+static const char *first_line(const struct doc *d)
+{
+	for (size_t i = 0; i < d->items.n; i++)
+		if (d->items.v[i].type == ITEM_TEXT)
+			return d->items.v[i].text;
+	return "the profile is empty";
+}
+
 static enum exit_status make_report(struct session *s, const struct opts *o)
 {
 	struct snapshot snapshot = session_snapshot(s);
 	struct doc doc = {0};
+	struct samples samples = {0};
 	struct report r = {.doc = &doc,
+			   .samples = &samples,
 			   .snapshot = &snapshot,
 			   .diags = &s->diags,
 			   .options = o->report,
@@ -123,18 +143,32 @@ static enum exit_status make_report(struct session *s, const struct opts *o)
 		report_diagnostics(&doc, &snapshot);
 		err = doc_take_error(&doc);
 	}
+	if (!err && o->format & (FORMAT_PPROF | FORMAT_FOLDED) && !samples.v.n)
+		log_warn("%s", first_line(&doc));
 	if (!err)
-		err = write_result(&doc, o);
+		err = write_result(&doc, &samples, o);
 	doc_fini(&doc);
+	samples_fini(&samples);
 	return err ? fail(err) : outcome(&r, &s->diags, o->strict);
+}
+
+/* A profile in pprof's format is for a file or another program. */
+static struct err *check_terminal(const struct opts *o)
+{
+	if (o->format != FORMAT_PPROF || o->output || !isatty(STDOUT_FILENO))
+		return NULL;
+	return err_new(ERR_USAGE, "a profile is binary: name a file with -o FILE, or read it by "
+				  "--format text");
 }
 
 static enum exit_status analyse(const struct opts *o)
 {
 	struct session *s = xcalloc(1, sizeof(*s));
-	struct err *err = session_open(s, o);
+	struct err *err = check_terminal(o);
 	enum exit_status status;
 
+	if (!err)
+		err = session_open(s, o);
 	if (err)
 		status = fail(err);
 	else

@@ -42,7 +42,20 @@ static const struct {
 	const char *name;
 	enum format format;
 } formats[] = {
-	{"text", FORMAT_TEXT}, {"json", FORMAT_JSON}, {"csv", FORMAT_CSV}, {"md", FORMAT_MD}};
+	{"text", FORMAT_TEXT},   {"json", FORMAT_JSON},     {"csv", FORMAT_CSV},
+	{"pprof", FORMAT_PPROF}, {"folded", FORMAT_FOLDED}, {"md", FORMAT_MD},
+};
+
+/* What a command makes, where a word behind its name says that. */
+static const struct kind {
+	const char *command, *name, *summary;
+	unsigned needs;
+	enum profile_kind kind;
+} kinds[] = {
+#define KIND(id, name, needs, fill, summary) {"profile", name, summary, needs, PROFILE_##id},
+#include "report/profiles.def"
+#undef KIND
+};
 
 static const struct command *find_command(const char *name)
 {
@@ -210,6 +223,9 @@ static struct err *set_report_option(struct report_options *r, enum option_id id
 	case OPTION_FORCE:
 		r->force = true;
 		return NULL;
+	case OPTION_SAMPLE:
+		r->sample_type = arg;
+		return NULL;
 	case OPTION_FUNCTION:
 		r->function = arg;
 		return NULL;
@@ -281,6 +297,7 @@ static struct err *set_option(struct opts *o, enum option_id id, const char *arg
 		return NULL;
 	case OPTION_TOP:
 		TRY(parse_number("--top", arg, UINT32_MAX, &o->top));
+		o->report.top = o->top;
 		return o->top ? NULL : err_new(ERR_USAGE, "--top 0 leaves nothing to show");
 	case OPTION_ZERO:
 		o->test_zero = true;
@@ -381,6 +398,35 @@ static struct err *parse_options(int argc, char **argv, struct opts *o, u64 *use
 	return NULL;
 }
 
+static bool has_kinds(const struct command *command)
+{
+	for (size_t i = 0; i < COUNT_OF(kinds); i++)
+		if (!strcmp(kinds[i].command, command->name))
+			return true;
+	return false;
+}
+
+/* Takes the word that says what the command is to make. */
+static struct err *parse_kind(int argc, char **argv, int *i, struct opts *o)
+{
+	const char *word = *i < argc ? argv[*i] : NULL;
+
+	if (!has_kinds(o->command))
+		return NULL;
+	for (size_t k = 0; word && k < COUNT_OF(kinds); k++)
+		if (!strcmp(kinds[k].command, o->command->name) && !strcmp(kinds[k].name, word)) {
+			o->report.profile = kinds[k].kind;
+			o->needs |= kinds[k].needs;
+			++*i;
+			return NULL;
+		}
+	if (!word)
+		return err_new(ERR_USAGE, "%s needs to be told which; see spanscope %s --help",
+			       o->command->name, o->command->name);
+	return err_new(ERR_USAGE, "there is no %s '%s'; see spanscope %s --help", o->command->name,
+		       word, o->command->name);
+}
+
 static struct err *parse_arguments(int argc, char **argv, struct opts *o)
 {
 	int i = optind;
@@ -395,6 +441,7 @@ static struct err *parse_arguments(int argc, char **argv, struct opts *o)
 		o->report.arg_count = (size_t)(argc - i);
 		return NULL;
 	}
+	TRY(parse_kind(argc, argv, &i, o));
 	if (i == argc)
 		return err_new(ERR_USAGE,
 			       "no core; usage: spanscope [COMMAND] [options] CORE [EXE]");
@@ -468,7 +515,7 @@ struct err *opts_parse(int argc, char **argv, struct opts *ret)
 {
 	u64 used = 0;
 
-	*ret = (struct opts){.format = FORMAT_TEXT};
+	*ret = (struct opts){.format = FORMAT_DEFAULT};
 	TRY(parse_options(argc, argv, ret, &used));
 	TRY(parse_arguments(argc, argv, ret));
 	if (ret->help || ret->version)
@@ -476,6 +523,8 @@ struct err *opts_parse(int argc, char **argv, struct opts *ret)
 	if (ret->binary.none && ret->binary.given)
 		return err_new(ERR_USAGE, "--no-exe and an executable exclude each other");
 	TRY(check_sidecar(ret));
+	if (ret->format == FORMAT_DEFAULT)
+		ret->format = ret->command->formats & FORMAT_PPROF ? FORMAT_PPROF : FORMAT_TEXT;
 	if (!(ret->command->formats & ret->format))
 		return err_new(ERR_USAGE, "%s has no such format; see spanscope %s --help",
 			       ret->command->name, ret->command->name);
@@ -498,6 +547,16 @@ static void print_formats(const struct command *command, FILE *f)
 		if (command->formats & formats[i].format)
 			fprintf(f, " %s", formats[i].name);
 	fputc('\n', f);
+}
+
+static void print_kinds(const struct command *command, FILE *f)
+{
+	if (!has_kinds(command))
+		return;
+	fputs("\nKinds:\n", f);
+	for (size_t i = 0; i < COUNT_OF(kinds); i++)
+		if (!strcmp(kinds[i].command, command->name))
+			fprintf(f, "  %-11s %s\n", kinds[i].name, kinds[i].summary);
 }
 
 /* The options of one command, or all of them with the command that each belongs to. */
@@ -524,9 +583,11 @@ static void print_options(const struct command *command, FILE *f)
 struct err *opts_print_help(const struct command *command, FILE *f)
 {
 	if (command) {
-		fprintf(f, "usage: spanscope %s [options] %s\n\n%s: %s\n", command->name,
-			usage_arguments(command->name), command->name, command->summary);
+		fprintf(f, "usage: spanscope %s %s[options] %s\n\n%s: %s\n", command->name,
+			has_kinds(command) ? "KIND " : "", usage_arguments(command->name),
+			command->name, command->summary);
 		print_formats(command, f);
+		print_kinds(command, f);
 	} else {
 		fputs("usage: spanscope [COMMAND] [options] CORE [EXE]\n\n"
 		      "Says where the memory of a Go process is, from its core dump or gcore "

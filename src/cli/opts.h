@@ -12,7 +12,15 @@ enum { NEED_CORE = 0, NEED_HEAP = 1, NEED_PAGES = 3, NEED_LEDGER = 7, NEED_FILE 
 /* No core: the command makes what it wants of its arguments. */
 #define NEED_ARGUMENTS 16
 
-enum format { FORMAT_TEXT = 1, FORMAT_JSON = 2, FORMAT_CSV = 4, FORMAT_MD = 32 };
+enum format {
+	FORMAT_DEFAULT = 0, /* none was asked for */
+	FORMAT_TEXT = 1,
+	FORMAT_JSON = 2,
+	FORMAT_CSV = 4,
+	FORMAT_PPROF = 8, /* binary; the default where a command has it */
+	FORMAT_FOLDED = 16,
+	FORMAT_MD = 32,
+};
 
 /* Exit statuses. When several hold, the first of 5, 3, 2, 4, 1 counts. */
 enum exit_status {
@@ -32,6 +40,7 @@ struct command {
 
 struct opts {
 	const struct command *command;
+	unsigned needs; /* beyond the command's, those of what it is to make */
 	const char *core;
 	struct binary_options binary;
 	struct sidecar_options sidecar;

@@ -85,25 +85,26 @@ struct err *session_open(struct session *s, const struct opts *o)
 {
 	struct log_stage stage = log_stage_begin("open the core");
 	const char *temp = getenv("TMPDIR");
+	unsigned needs = o->command->needs | o->needs;
 
-	if (o->command->needs == NEED_ARGUMENTS)
+	if (needs == NEED_ARGUMENTS)
 		return NULL;
 	s->image.temp_dir = temp && *temp ? temp : NULL;
 	TRY(image_open(&s->image, o->core, &s->diags));
-	if (o->command->needs == NEED_FILE)
+	if (needs == NEED_FILE)
 		return NULL;
 	TRY(open_sidecar(s, o));
 	TRY(binary_find(&s->binary, &s->image, &o->binary, &s->diags));
 	TRY(binary_find_debug(&s->binary, &s->image, &o->binary));
 	log_stage_end(&stage, s->image.vmas.n, "mappings");
-	if (!(o->command->needs & NEED_HEAP))
+	if (!(needs & NEED_HEAP))
 		return NULL;
 	TRY(open_heap(s));
-	if ((o->command->needs & NEED_PAGES) != NEED_PAGES)
+	if ((needs & NEED_PAGES) != NEED_PAGES)
 		return NULL;
 	s->image.res.test_zero = o->test_zero;
 	TRY(build_residency(s));
-	return (o->command->needs & NEED_LEDGER) == NEED_LEDGER ? session_build_ledger(s) : NULL;
+	return (needs & NEED_LEDGER) == NEED_LEDGER ? session_build_ledger(s) : NULL;
 }
 
 void session_close(struct session *s)

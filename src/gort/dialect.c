@@ -68,6 +68,12 @@ struct dialect dialect_of(const struct go_version *v, const struct arch *arch)
 		.has_pacer_metrics = v->minor >= 21,
 		.metric_counts_system_goroutines = v->minor >= 26,
 		.wait_numbers = wait_numbers(v),
+		/* runtime/mprof.go blockRecord. */
+		.counts_contentions_in_reals = v->minor >= 17,
+		/* runtime/pprof/pprof.go scaleMutexProfile. */
+		.scales_mutex_profile = v->minor <= 20,
+		/* runtime/pprof/protomem.go writeHeapProto. */
+		.hides_internal_runtime = v->minor >= 24,
 		/* runtime/pprof/label.go labelMap. */
 		.labels_are_list = v->minor >= 24,
 	};

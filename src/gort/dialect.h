@@ -56,6 +56,12 @@ struct dialect {
 	/* /sched/goroutines counts the runtime's own goroutines too (1.26) */
 	bool metric_counts_system_goroutines;
 	enum wait_numbers wait_numbers;
+	/* Contentions are counted by a float64, to be without bias (1.17) */
+	bool counts_contentions_in_reals;
+	/* Mutex profiles are scaled by the rate when they are written (until 1.20) */
+	bool scales_mutex_profile;
+	/* Heap profiles leave out calls of internal/runtime/... at the top too (1.24) */
+	bool hides_internal_runtime;
 	/* A goroutine's labels are a slice of pairs, no longer a map (1.24) */
 	bool labels_are_list;
 };

@@ -6,14 +6,14 @@
 #include <limits.h>
 #include <string.h>
 
-enum { REQ = 1, OPT = 0 };
+enum need { OPT, REQ, VAR };
 
 /* Nothing of the runtime is larger than the 32 MB arena map. */
 #define MAX_FIELD_BYTES ((u64)1 << 26)
 
 static const struct {
 	const char *id, *root, *path;
-	bool required;
+	enum need need;
 } field_table[RT_FIELD_COUNT] = {
 #define F(id, root, path, need) [RT_##id] = {#id, root, path, need},
 #include "gort/fields.def"
@@ -136,7 +136,7 @@ const char *layout_field_id(enum rt_field f)
 
 bool layout_field_required(enum rt_field f)
 {
-	return field_table[f].required;
+	return field_table[f].need == REQ;
 }
 
 /* A field of a structure must lie inside it. */
@@ -294,6 +294,10 @@ static void compare_field(struct slot *slots, int f, const struct slot *built_in
 	if (slot->offset == built_in->offset &&
 	    (slot->offset < 0 || (slot->size == built_in->size && slot->count == built_in->count)))
 		return;
+	if (slot->offset < 0 && field_table[f].need == VAR) {
+		*slot = *built_in; /* nothing of it would be read */
+		return;
+	}
 	if (slot->offset < 0 && !root_is_known(slots, f)) {
 		diag(d, DIAG_LAYOUT_TABLE, "%s", field_table[f].root);
 		*slot = *built_in;
@@ -320,7 +324,7 @@ struct err *layout_complete(struct slot slots[static RT_FIELD_COUNT], const stru
 			slots[f] = dwarf[f];
 			dwarf[f] = keep;
 		}
-		if (field_table[f].required && slots[f].offset < 0)
+		if (field_table[f].need == REQ && slots[f].offset < 0)
 			return err_new(ERR_UNSUPPORTED, "DWARF has no field %s of %s",
 				       field_table[f].path, field_table[f].root);
 	}

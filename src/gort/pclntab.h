@@ -50,6 +50,8 @@ struct func {
 struct call {
 	const char *func, *file; /* "" where the table does not say */
 	u32 line;                /* 0 likewise */
+	u32 start_line;          /* of the function; 0 where the table does not say (up to 1.19) */
+	va_t pc;                 /* inside the call: of an inlined one where it was inlined */
 	bool inlined;
 	bool wrapper; /* made by the compiler to call another: the runtime does not show it */
 };

@@ -8,7 +8,6 @@
  * adds all of them (runtime/mprof.go memProfileInternal). */
 #include "gort/sites.h"
 
-#include "gort/buckets.h"
 #include "gort/list.h"
 #include "gort/rtget.h"
 
@@ -19,16 +18,21 @@
 /* The walk over one list of buckets. */
 struct walk {
 	const struct rt *rt;
+	enum bucket_type type;
 	struct list_guard guard;
 	va_t bucket;
 	u64 size, depth;
 	va_t next;
 };
 
-static struct err *walk_begin(struct walk *w, const struct rt *rt)
+static struct err *walk_begin(struct walk *w, const struct rt *rt, enum bucket_type type)
 {
-	*w = (struct walk){.rt = rt};
-	return rt_pointer(rt, RT_G_MBUCKETS, &w->next);
+	static const enum rt_global heads[] = {[BUCKET_MEM] = RT_G_MBUCKETS,
+					       [BUCKET_BLOCK] = RT_G_BBUCKETS,
+					       [BUCKET_MUTEX] = RT_G_XBUCKETS};
+
+	*w = (struct walk){.rt = rt, .type = type};
+	return rt_pointer(rt, heads[type], &w->next);
 }
 
 /* The next bucket; false at the end, or where the list is damaged. */
@@ -38,7 +42,7 @@ static bool walk_next(struct walk *w)
 	const u8 *rec = w->next ? rt_record(w->rt, w->next, RT_BUCKET, buf) : NULL;
 
 	if (!rec || !list_guard_step(&w->guard, w->next) ||
-	    rec_u(w->rt, rec, RT_BUCKET_TYP) != BUCKET_MEM)
+	    rec_u(w->rt, rec, RT_BUCKET_TYP) != w->type)
 		return false;
 	w->bucket = w->next;
 	w->size = rec_u(w->rt, rec, RT_BUCKET_SIZE);
@@ -111,7 +115,7 @@ static struct err *read_early(const struct rt *rt, u32 cycle, bool *early)
 	struct walk w;
 
 	*early = true;
-	TRY(walk_begin(&w, rt));
+	TRY(walk_begin(&w, rt, BUCKET_MEM));
 	while (*early && has_records(rt) && walk_next(&w)) {
 		struct counters c = {0};
 
@@ -186,7 +190,7 @@ struct err *sites_visit(const struct rt *rt, const struct sampling *sampling, si
 	va_t pcs[BUCKET_DEPTH_MAX];
 	struct walk w;
 
-	TRY(walk_begin(&w, rt));
+	TRY(walk_begin(&w, rt, BUCKET_MEM));
 	while (has_records(rt) && walk_next(&w)) {
 		struct counters c = {0};
 		struct site s = {.bucket = w.bucket, .pcs = pcs};
@@ -209,6 +213,55 @@ static u64 whole(double v)
 	if (v >= (double)INT64_MAX)
 		return INT64_MAX;
 	return v > 0 ? (u64)v : 0;
+}
+
+/* As Go converts a float64, but for what a damaged bucket may have. */
+static i64 real_count(u64 bits)
+{
+	double v;
+
+	memcpy(&v, &bits, sizeof(v));
+	return (i64)whole(v);
+}
+
+struct err *contentions_visit(const struct rt *rt, enum bucket_type type, contention_visitor *visit,
+			      void *arg)
+{
+	va_t pcs[BUCKET_DEPTH_MAX];
+	struct walk w;
+
+	TRY(walk_begin(&w, rt, type));
+	while (rt_has(rt, RT_BLOCK_RECORD_CYCLES) && walk_next(&w)) {
+		struct contention c = {.pcs = pcs};
+		u64 count, cycles;
+
+		TRY(rt_u(rt, walk_record(&w), RT_BLOCK_RECORD_COUNT, &count));
+		TRY(rt_u(rt, walk_record(&w), RT_BLOCK_RECORD_CYCLES, &cycles));
+		c.count = rt->dialect.counts_contentions_in_reals ? real_count(count) : (i64)count;
+		c.cycles = (i64)cycles;
+		c.depth = read_stack(&w, pcs);
+		TRY(visit(arg, &c));
+	}
+	return NULL;
+}
+
+static u64 variable(const struct rt *rt, enum rt_global g, u64 offset)
+{
+	u64 value;
+
+	return rt->globals[g] && image_u64(rt->im, rt->globals[g] + offset, &value) ? value : 0;
+}
+
+u64 contentions_clock(const struct rt *rt)
+{
+	return rt_has(rt, RT_TICKS_VAL)
+		       ? variable(rt, RT_G_TICKS, (u64)rt->slots[RT_TICKS_VAL].offset)
+		       : 0;
+}
+
+u64 contentions_mutex_rate(const struct rt *rt)
+{
+	return variable(rt, RT_G_MUTEX_PROFILE_RATE, 0);
 }
 
 struct scaled site_scaled(i64 objects, i64 bytes, u64 rate)

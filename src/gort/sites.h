@@ -3,7 +3,7 @@
 #ifndef GORT_SITES_H
 #define GORT_SITES_H
 
-#include "gort/rt.h"
+#include "gort/buckets.h"
 
 /* How the process samples its allocations. */
 struct sampling {
@@ -36,6 +36,25 @@ typedef struct err *site_visitor(void *arg, const struct site *site);
  * the list is damaged it ends (buckets_read reports that). Returns the visitor's error. */
 struct err *sites_visit(const struct rt *rt, const struct sampling *sampling, site_visitor *visit,
 			void *arg) ERR_RESULT;
+
+/* Where goroutines waited for each other: a block or mutex bucket. */
+struct contention {
+	i64 count, cycles; /* of the CPU's clock */
+	const va_t *pcs;   /* as of a site, but since 1.23 inlined calls have none of their own */
+	size_t depth;
+};
+
+typedef struct err *contention_visitor(void *arg, const struct contention *c);
+
+/* Visits those of BUCKET_BLOCK or BUCKET_MUTEX, the newest first. */
+struct err *contentions_visit(const struct rt *rt, enum bucket_type type, contention_visitor *visit,
+			      void *arg) ERR_RESULT;
+
+/* Cycles in a second, as the process measured it; 0 where it did not, or that is not known. */
+u64 contentions_clock(const struct rt *rt);
+
+/* The share of contentions of mutexes that was sampled, as its inverse; 0 where it is not known. */
+u64 contentions_mutex_rate(const struct rt *rt);
 
 /* Objects or bytes, as a profile shows them. */
 struct scaled {

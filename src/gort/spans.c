@@ -181,6 +181,25 @@ static void mark_work_list(const struct rt *rt, struct spans *s, va_t head)
 	}
 }
 
+/* The pointer bits of a large object whose type has a program in their place, unrolled: a span that
+ * the object's own leads to as if it were its type (runtime/mbitmap_allocheaders.go heapSetType,
+ * 1.22 and 1.23). Counted like work buffers, but on no list. */
+static void mark_unrolled(const struct rt *rt, struct spans *s)
+{
+	for (size_t i = 0; rt_has(rt, RT_MSPAN_LARGE_TYPE) && i < s->v.n; i++) {
+		const struct span *large = &s->v.v[i];
+		struct span *bits;
+		u64 type = 0;
+
+		if (large->state != SPAN_IN_USE || large->spanclass / 2)
+			continue;
+		err_free(rt_u(rt, large->mspan, RT_MSPAN_LARGE_TYPE, &type));
+		bits = (struct span *)spans_find(s, type);
+		if (bits && bits->start == type && bits->state == SPAN_MANUAL)
+			bits->flags |= SPAN_WORKBUF;
+	}
+}
+
 /* Drops the span of a chunk that is freed while something points into it: address space that
  * faults, counted as free in all but pagesInUse (runtime/arena.go setUserArenaChunkToFault). */
 static void drop_quarantined(struct spans *s, va_t start)
@@ -243,6 +262,7 @@ struct err *spans_read(const struct rt *rt, struct spans *ret)
 		mark_work_list(rt, ret, rt_addr(rt, work, RT_WORK_WBUF_FREE));
 		mark_work_list(rt, ret, rt_addr(rt, work, RT_WORK_WBUF_BUSY));
 	}
+	mark_unrolled(rt, ret);
 	TRY(find_parked(rt, ret, RT_MHEAP_USER_ARENA_READY));
 	TRY(find_parked(rt, ret, RT_MHEAP_USER_ARENA_QUARANTINE));
 	remove_dropped(ret);

@@ -7,7 +7,8 @@
 enum span_state { SPAN_DEAD, SPAN_IN_USE, SPAN_MANUAL }; /* mSpanState */
 
 enum {
-	SPAN_WORKBUF = 1,  /* flag: on one of the lists of work buffer spans */
+	SPAN_WORKBUF =
+		1, /* flag: on one of the lists of work buffer spans, or unrolled pointer bits */
 	SPAN_SPECIALS = 2, /* flag: has a list of specials */
 };
 

@@ -80,6 +80,14 @@ bool elf_note_is(const struct elf_note *note, const char *owner, u32 type)
 	       memcmp(note->name, owner, note->name_len) == 0;
 }
 
+static void keep_gnu_id(const struct elf_note *note, struct elf_ids *ids)
+{
+	if (!elf_note_is(note, "GNU", NT_GNU_BUILD_ID) || note->desc_len * 2 >= ELF_ID_MAX)
+		return;
+	for (u64 i = 0; i < note->desc_len; i++)
+		snprintf(ids->gnu + 2 * i, 3, "%02x", note->desc[i]);
+}
+
 static void read_ids(struct elf_bytes e, u64 pos, u64 end, struct elf_ids *ids)
 {
 	struct elf_note note;
@@ -88,12 +96,14 @@ static void read_ids(struct elf_bytes e, u64 pos, u64 end, struct elf_ids *ids)
 		if (elf_note_is(&note, "Go", NT_GO_BUILD_ID) && note.desc_len < ELF_ID_MAX) {
 			memcpy(ids->go, note.desc, note.desc_len);
 			ids->go[note.desc_len] = '\0';
-		} else if (elf_note_is(&note, "GNU", NT_GNU_BUILD_ID) &&
-			   note.desc_len * 2 < ELF_ID_MAX) {
-			for (u64 i = 0; i < note.desc_len; i++)
-				snprintf(ids->gnu + 2 * i, 3, "%02x", note.desc[i]);
+		} else {
+			keep_gnu_id(&note, ids);
 		}
 	}
+	/* Go's own linker gives its note a program header, but not GNU's, which it puts right
+	 * behind that (cmd/link/internal/ld/elf.go, 1.24). */
+	if (*ids->go && !*ids->gnu && pos == end && elf_note_next(e, &pos, e.size, &note))
+		keep_gnu_id(&note, ids);
 }
 
 void elf_build_ids(struct elf_bytes e, struct elf_ids *ret)

@@ -2,7 +2,7 @@
 #ifndef OUT_PPROF_H
 #define OUT_PPROF_H
 
-#include "base/err.h"
+#include "out/samples.h"
 
 #define PPROF_ID_MAX 128
 #define PPROF_CALLS 64
@@ -27,5 +27,9 @@ struct pprof_heap {
 
 /* Reads a heap profile, gzipped or not. ERR_FORMAT when it is none. */
 struct err *pprof_read_heap(const char *path, struct pprof_heap *ret) ERR_RESULT;
+
+/* Writes samples as a gzipped profile, the same bytes each time. ERR_OS when it cannot be written,
+ * ERR_LIMIT at the end of memory. */
+struct err *pprof_write(const struct samples *s, FILE *f) ERR_RESULT;
 
 #endif

@@ -6,6 +6,7 @@
 #include "image/binary.h"
 #include "ledger/ledger.h"
 #include "out/doc.h"
+#include "out/samples.h"
 
 /* One analysed core. Parts that could not be read are NULL. */
 struct snapshot {
@@ -19,12 +20,24 @@ struct snapshot {
 	const struct go_version *version; /* known even where the heap is not read */
 };
 
+/* What the command profile makes. */
+enum profile_kind {
+	PROFILE_NONE,
+#define KIND(id, name, needs, fill, summary) PROFILE_##id,
+#include "report/profiles.def"
+#undef KIND
+};
+
 /* What the user asked of a report. */
 struct report_options {
 	const char *heap_profile; /* overview: a profile that the user has; NULL: the core's */
 	const char *from;         /* note: the folder; NULL: CORE.d */
 	u64 rss;     /* overview: the kernel's figure, at the end of the sum; 0: not known */
 	bool by_vma; /* ledger: the classes inside each mapping */
+
+	enum profile_kind profile;
+	const char *sample_type; /* profile: which values count; NULL: those that pprof shows */
+	u64 top;                 /* profile: rows of the table; 0: not said */
 
 	const char *output; /* pack: the archive to make */
 	bool with_exe;      /* pack: the executable too */
@@ -58,7 +71,8 @@ struct opts;
 
 /* One report being made. */
 struct report {
-	struct doc *doc; /* gets the result */
+	struct doc *doc;         /* gets the result */
+	struct samples *samples; /* gets that of profile */
 	const struct snapshot *snapshot;
 	struct diags *diags; /* takes what the report itself finds */
 	struct report_options options;
@@ -80,6 +94,7 @@ struct err *report_spans(struct report *r) ERR_RESULT;
 struct err *report_gc(struct report *r) ERR_RESULT;
 struct err *report_goroutines(struct report *r) ERR_RESULT;
 struct err *report_verify(struct report *r) ERR_RESULT;
+struct err *report_profile(struct report *r) ERR_RESULT;
 struct err *report_pack(struct report *r) ERR_RESULT;
 
 /* Items that every report ends with: the findings that limit it. */

@@ -13,8 +13,7 @@ bool call_is_allocator(const char *func)
 	       !strncmp(func, "internal/runtime/", strlen("internal/runtime/"));
 }
 
-/* Unless a panic came from it (runtime/traceback.go elideWrapperCalling). */
-static bool is_elided(const struct call *c, const char *callee)
+bool call_is_elided(const struct call *c, const char *callee)
 {
 	return c->wrapper && strcmp(callee, "runtime.gopanic") != 0 &&
 	       strcmp(callee, "runtime.sigpanic") != 0 && strcmp(callee, "runtime.panicwrap") != 0;
@@ -38,7 +37,7 @@ void calls_visit(const struct symbols *s, const va_t *pcs, size_t n, call_visito
 		size_t count = calls_at(s, pcs[i], calls);
 
 		for (size_t k = 0; k < count; k++) {
-			if (!is_elided(&calls[k], callee) && !visit(arg, pcs[i], &calls[k]))
+			if (!call_is_elided(&calls[k], callee) && !visit(arg, pcs[i], &calls[k]))
 				return;
 			callee = calls[k].func;
 		}

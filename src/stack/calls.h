@@ -15,6 +15,10 @@ void calls_visit(const struct symbols *s, const va_t *pcs, size_t n, call_visito
 /* The innermost call at one address, wrappers included. */
 struct call calls_innermost(const struct symbols *s, va_t pc);
 
+/* Whether the runtime leaves a call out: code that the compiler made to call another, unless a
+ * panic came from it (runtime/traceback.go elideWrapperCalling). */
+bool call_is_elided(const struct call *c, const char *callee);
+
 /* Whether the function is one of the runtime's. */
 bool call_is_runtime(const char *func);
 

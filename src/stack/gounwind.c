@@ -151,6 +151,12 @@ static void end_at(struct stack *s, enum stack_end end, va_t stop)
 	s->stop = end == STACK_DAMAGED ? stop : 0;
 }
 
+static void add_frame(struct stack *s, va_t pc, va_t sp)
+{
+	s->pc[s->n] = pc;
+	s->sp[s->n++] = sp;
+}
+
 /* Whether the caller of this frame can be found by the tables. */
 static bool ends_here(struct stack *s, const struct pc_info *info, bool exact)
 {
@@ -183,7 +189,7 @@ static struct err *unwind_by_tables(struct unwinder *u, const struct stack_start
 			return NULL;
 		}
 		TRY(look_up(u, w.pc, w.exact, &info));
-		ret->pc[ret->n++] = info.at;
+		add_frame(ret, info.at, w.sp);
 		if (ends_here(ret, &info, w.exact))
 			return NULL;
 		if (!step(u, stack, &info, &w)) {
@@ -218,7 +224,7 @@ static void follow(const struct unwinder *u, struct range stack, va_t fp, struct
 			end_at(ret, STACK_DAMAGED, fp);
 			return;
 		}
-		ret->pc[ret->n++] = pc - 1;
+		add_frame(ret, pc - 1, fp + 2 * WORD);
 		if (caller == 0) {
 			end_at(ret, STACK_BOTTOM, 0);
 			return;
@@ -255,7 +261,7 @@ static void search_frame(const struct unwinder *u, va_t sp, struct range stack, 
 static void unwind_by_frames(const struct unwinder *u, const struct stack_start *start,
 			     struct range stack, struct stack *ret)
 {
-	ret->pc[ret->n++] = start->exact ? start->at.pc : start->at.pc - 1;
+	add_frame(ret, start->exact ? start->at.pc : start->at.pc - 1, start->at.sp);
 	if (!in_some_text(u->gort, ret->pc[0])) {
 		end_at(ret, STACK_FOREIGN, 0);
 		return;

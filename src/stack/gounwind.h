@@ -27,6 +27,8 @@ struct stack {
 	/* Addresses inside the calls, the innermost first: where a return address stood, the byte
 	 * before it, so that each is in the function and the line of the call. */
 	va_t pc[STACK_FRAMES_MAX];
+	/* The stack pointer in each of them: its frame reaches from there to the next one's. */
+	va_t sp[STACK_FRAMES_MAX];
 	size_t n;
 	enum stack_end end;
 	va_t stop; /* address on the stack at which it could not go on; 0 with the other ends */

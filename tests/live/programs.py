@@ -9,6 +9,7 @@ import dataclasses
 import functools
 import mmap
 
+import profiles
 import residency
 import stacks
 import variants
@@ -331,6 +332,12 @@ PROGRAMS = {
     "ballast": Program(ballast, "ballast"),
     "goroutines": Program(quiet, "goroutines", modes=("static", "pie", "cgo", "arm64"), frozen=False,
                           tables=stacks.check, c_heap=True),
+    "profiled": Program(quiet, "profiled", ("-shapes", "-contention"), frozen=False, c_heap=True,
+                        modes=("static", "pie", "cgo", "arm64"), tables=profiles.heap),
+    "profiled-all": Program(quiet, "profiled", ("-shapes", "-rate", "1"), frozen=False,
+                            tables=profiles.heap),
+    "profiled-early": Program(quiet, "profiled", ("-shapes", "-collections", "0", "-rate", "8192"),
+                              frozen=False, tables=profiles.heap),
     "pages": Program(quiet, "pages", tables=pages, exact=BRIDGE),
     "limits": Program(quiet, "manyspans", ("-blocks", "100000"), dumps=("kernel",), tables=limits,
                       without=("1.21", "1.22", "1.23", "1.24", "1.25", "1.26")),

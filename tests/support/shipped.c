@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "gort/rtget.h"
+#include "out/pprof.h"
 #include "out/render.h"
 
 #include <unistd.h>
@@ -230,7 +231,8 @@ static struct err *read_runtime(const struct shipped *s, struct session *now)
 	return NULL;
 }
 
-static struct err *render(const struct doc *doc, const struct opts *o, FILE *f)
+static struct err *render(const struct doc *doc, const struct samples *samples,
+			  const struct opts *o, FILE *f)
 {
 	const struct render_options options = {.exact_bytes = o->exact_bytes};
 
@@ -242,6 +244,11 @@ static struct err *render(const struct doc *doc, const struct opts *o, FILE *f)
 		return render_json(doc, f);
 	case FORMAT_MD:
 		return render_md(doc, &options, f);
+	case FORMAT_PPROF:
+		return pprof_write(samples, f);
+	case FORMAT_FOLDED:
+		return samples_write_folded(samples, samples->default_type, f);
+	case FORMAT_DEFAULT:
 	case FORMAT_CSV:
 		break;
 	}
@@ -252,14 +259,21 @@ static struct err *write_report(struct shipped *s, struct session *now, const st
 				struct doc *doc)
 {
 	struct snapshot snapshot = session_snapshot(now);
-	struct report r = {
-		.doc = doc, .snapshot = &snapshot, .diags = &now->diags, .options = o->report};
+	struct samples samples = {.type_count = 0};
+	struct report r = {.doc = doc,
+			   .samples = &samples,
+			   .snapshot = &snapshot,
+			   .diags = &now->diags,
+			   .options = o->report};
 	struct err *err = o->command->run(&r);
 
 	report_diagnostics(doc, &snapshot);
 	if (!err)
 		err = doc_take_error(doc);
-	return err ? err : render(doc, o, s->out);
+	if (!err)
+		err = render(doc, &samples, o, s->out);
+	samples_fini(&samples);
+	return err;
 }
 
 struct err *shipped_analyse(struct shipped *s, const struct opts *o, u64 budget,

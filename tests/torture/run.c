@@ -36,6 +36,9 @@ const struct variant variants[] = {
 	{{"sizeclasses", "--json"}},
 	{{"ledger"}},
 	{{"vmas", "--json"}},
+	{{"profile", "stacks", "--json"}},
+	{{"profile", "heap", "--format=text"}},
+	{{"profile", "stacks", "--format=folded"}},
 };
 const size_t variant_count = COUNT_OF(variants);
 

@@ -5,6 +5,8 @@
 #include "support/mkgo.h"
 #include "support/test.h"
 
+#include <string.h>
+
 #define RATE ((u64)512 << 10)
 #define CYCLE 7 /* future[1] is the next to be published */
 
@@ -145,6 +147,55 @@ static void test_damage(void **state)
 	mkgo_close(&c);
 }
 
+struct waits {
+	struct contention v[4];
+	size_t n;
+};
+
+static struct err *note_wait(void *arg, const struct contention *c)
+{
+	struct waits *w = arg;
+
+	if (w->n < COUNT_OF(w->v))
+		w->v[w->n] = *c;
+	w->n++;
+	return NULL;
+}
+
+/* Counts are whole numbers, or since 1.17 not. */
+static void test_contentions(void **state)
+{
+	(void)state;
+	for (const struct mkgo_release *r = mkgo_releases; r->minor; r++) {
+		struct mkgo *go = mkgo_new(r->minor, r->patch);
+		va_t block = mkgo_bucket(go, MKGO_BLOCK, 3), mutex = mkgo_bucket(go, MKGO_MUTEX, 0);
+		struct waits w = {.n = 0};
+		struct mkgo_core c;
+		const double count = 2.75;
+		u64 bits;
+
+		memcpy(&bits, &count, sizeof(bits));
+		if (!go->rt.dialect.counts_contentions_in_reals)
+			bits = 2;
+		block += go->rt.slots[RT_BUCKET].size + 3 * sizeof(va_t);
+		mutex += go->rt.slots[RT_BUCKET].size;
+		mkgo_finish(go);
+		mkgo_poke(go, block, RT_BLOCK_RECORD_COUNT, bits);
+		mkgo_poke(go, block, RT_BLOCK_RECORD_CYCLES, 5000);
+		mkgo_poke(go, mutex, RT_BLOCK_RECORD_CYCLES, 7);
+		mkgo_open(&c, go);
+		assert_ok(contentions_visit(&c.gort.rt, BUCKET_BLOCK, note_wait, &w));
+		assert_int_equal(w.n, 1);
+		assert_int_equal(w.v[0].count, 2);
+		assert_int_equal(w.v[0].cycles, 5000);
+		assert_int_equal(w.v[0].depth, 3);
+		assert_ok(contentions_visit(&c.gort.rt, BUCKET_MUTEX, note_wait, &w));
+		assert_int_equal(w.n, 2);
+		assert_int_equal(w.v[1].cycles, 7);
+		mkgo_close(&c);
+	}
+}
+
 /* The figures are those of runtime/pprof for such samples. */
 static void test_scaled(void **state)
 {
@@ -171,4 +222,5 @@ static void test_scaled(void **state)
 	}
 }
 
-TEST_MAIN(TEST(test_published), TEST(test_early), TEST(test_damage), TEST(test_scaled))
+TEST_MAIN(TEST(test_published), TEST(test_early), TEST(test_damage), TEST(test_contentions),
+	  TEST(test_scaled))

@@ -1,5 +1,5 @@
 // profiled keeps objects of many sizes, drops others, writes its own heap profile to the file
-// "profile", and stops. -rate is its MemProfileRate, -collections how often it collects garbage:
+// "profile" (and others), and stops. -rate is its MemProfileRate, -collections how often it collects garbage:
 // what the profile shows depends on whether that was ever.
 package main
 
@@ -16,6 +16,8 @@ import (
 var (
 	rate        = flag.Int("rate", 512<<10, "MemProfileRate")
 	collections = flag.Int("collections", 1, "of garbage")
+	shaped      = flag.Bool("shapes", false, "allocate from stacks of all kinds too")
+	contended   = flag.Bool("contention", false, "profile what goroutines wait for too")
 
 	kept [][]byte
 	sink []byte
@@ -38,18 +40,11 @@ func work() {
 	}
 }
 
-func main() {
-	truth.Start()
-	runtime.MemProfileRate = *rate
-	debug.SetGCPercent(-1)
-	work()
-	for i := 0; i < *collections; i++ {
-		runtime.GC()
-		work()
-	}
-	file, err := os.Create("profile")
+// write writes the profile of this name to a file.
+func write(name, path string) {
+	file, err := os.Create(path)
 	if err == nil {
-		err = pprof.WriteHeapProfile(file)
+		err = pprof.Lookup(name).WriteTo(file, 0)
 	}
 	if err == nil {
 		err = file.Close()
@@ -57,5 +52,32 @@ func main() {
 	if err != nil {
 		panic(err)
 	}
+}
+
+func main() {
+	truth.Start()
+	runtime.MemProfileRate = *rate
+	if *contended {
+		runtime.SetBlockProfileRate(1)
+		runtime.SetMutexProfileFraction(2)
+	}
+	debug.SetGCPercent(-1)
+	for i := 0; i <= *collections; i++ {
+		if i > 0 {
+			runtime.GC()
+		}
+		work()
+		if *shaped {
+			shapes()
+		}
+		if *contended {
+			contend()
+		}
+	}
+	if *contended {
+		write("block", "block")
+		write("mutex", "mutex")
+	}
+	write("heap", "profile")
 	truth.Stand()
 }

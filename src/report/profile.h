@@ -1,0 +1,29 @@
+/* The parts of the command profile: each fills r->samples with weighted stacks, says the answer in
+ * a line of text, and adds what programs want to know besides. */
+#ifndef REPORT_PROFILE_H
+#define REPORT_PROFILE_H
+
+#include "report/report.h"
+#include "stack/locations.h"
+
+struct err *profile_heap(struct report *r) ERR_RESULT;
+struct err *profile_stacks(struct report *r) ERR_RESULT;
+struct err *profile_block(struct report *r) ERR_RESULT;
+struct err *profile_mutex(struct report *r) ERR_RESULT;
+
+/* The mappings that have code, as runtime/pprof finds them in /proc/self/maps. Core and result of
+ * the report have to outlive the samples. */
+struct err *profile_mappings(struct report *r) ERR_RESULT;
+
+/* Adds a comment: a line that `go tool pprof -comments` prints. */
+struct err *profile_comment(struct report *r, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3))) ERR_RESULT;
+
+/* runtime.MemStats as comments, with names as runtime/pprof prints them (pprof.go writeHeap). */
+struct err *profile_memstats(struct report *r) ERR_RESULT;
+
+/* The table of sites: samples whose innermost call of the program is the same are one row, sorted
+ * by the values of one type. */
+struct err *profile_table(struct report *r, size_t type) ERR_RESULT;
+
+#endif
