@@ -17,7 +17,8 @@ import jsonschema
 SCHEMAS = pathlib.Path(__file__).resolve().parents[1] / "src" / "schema"
 COMMANDS = [["overview"], ["overview", "--rss", "1G"], ["ledger"], ["ledger", "--by", "vma"],
             ["vmas"], ["memstats"], ["sizeclasses"], ["spans"], ["spans", "--map"], ["gc"],
-            ["profile", "heap"], ["profile", "stacks"], ["profile", "block"], ["profile", "mutex"],
+            ["sizeclasses", "--pinned"], ["profile", "heap"], ["profile", "memory"],
+            ["profile", "stacks"], ["profile", "block"], ["profile", "mutex"],
             ["verify"], ["goroutines"], ["goroutines", "--all", "--labels", "--threads"],
             ["pack", "--force", "-o", "build/schema.tar.zst"]]
 # With what golden/sidecar-of made for the shipped cores, whose pids these are.

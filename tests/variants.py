@@ -10,10 +10,10 @@ CHANGING = ["note", "pack", "batch", "history"]
 BEFORE = {"diff": ["core"]}
 
 # What the commands are to make that have to be told so.
-KINDS = {"profile": ["heap", "stacks", "block", "mutex"]}
+KINDS = {"profile": ["heap", "memory", "stacks", "block", "mutex"]}
 
 # Options that make another table of a command.
-MORE = {"ledger": [["--by", "vma"]], "spans": [["--map"]],
+MORE = {"sizeclasses": [["--pinned"]], "ledger": [["--by", "vma"]], "spans": [["--map"]],
         "goroutines": [["--all", "--system"], ["--threads"]]}
 
 

@@ -214,6 +214,9 @@ static struct err *set_report_option(struct report_options *r, enum option_id id
 		return NULL;
 	case OPTION_ADDRESS:
 		return set_address(r, arg);
+	case OPTION_PINNED:
+		r->pinned = true;
+		return NULL;
 	case OPTION_MAP:
 		r->map = true;
 		return NULL;

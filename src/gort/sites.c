@@ -162,18 +162,24 @@ struct err *sampling_read(const struct rt *rt, struct sampling *ret)
 	return read_early(rt, ret->cycle, &ret->early);
 }
 
+/* Begins stacks that have an address for each inlined call (runtime/mprof.go, tracestack.go
+ * logicalStackSentinel, 1.23). */
+#define STACK_SENTINEL UINT64_MAX
+
 /* Return addresses become addresses inside the calls. */
 static size_t read_stack(const struct walk *w, va_t pcs[static BUCKET_DEPTH_MAX])
 {
 	struct err *err = image_read(w->rt->im, walk_stack(w), pcs, w->depth * sizeof(*pcs));
+	size_t n = 0;
 
 	if (err) {
 		err_free(err);
 		return 0;
 	}
 	for (u64 i = 0; i < w->depth; i++)
-		pcs[i] -= pcs[i] != 0;
-	return w->depth;
+		if (pcs[i] != STACK_SENTINEL)
+			pcs[n++] = pcs[i] - (pcs[i] != 0);
+	return n;
 }
 
 /* The runtime's own division: the size is only known where something was published. */

@@ -28,6 +28,8 @@ void ledger_fini(struct ledger *l)
 		array_free(&l->claims[i]);
 	array_free(&l->cells);
 	array_free(&l->anon);
+	free(l->heap);
+	l->heap = NULL;
 }
 
 struct err *ledger_claim(struct ledger *l, enum ledger_level level, va_t lo, va_t hi,
@@ -140,8 +142,11 @@ static struct err *book(struct sweep *s, const struct piece *owner, va_t lo, va_
 		struct split split;
 
 		span_split(&owner->slots, owner->span, lo, hi, &split);
-		for (size_t i = 0; i < COUNT_OF(split.bytes); i++)
+		for (size_t i = 0; i < COUNT_OF(split.bytes); i++) {
 			add_bytes(s, split.cat[i], kind, split.bytes[i]);
+			s->l->heap[owner->span->spanclass][split.cat[i]].by_kind[kind] +=
+				split.bytes[i];
+		}
 	} else {
 		add_bytes(s, (enum category)owner->cat, kind, hi - lo);
 	}
@@ -285,6 +290,7 @@ struct err *ledger_seal(struct ledger *l)
 	struct err *err = NULL;
 
 	s->l = l;
+	l->heap = xcalloc(LEDGER_SPANCLASSES, sizeof(*l->heap));
 	for (int i = 0; i < LEVEL_COUNT && !err; i++)
 		err = source_init(&s->sources[i], l, (enum ledger_level)i);
 	if (!err && l->im->vmas.n)
@@ -359,6 +365,11 @@ bool ledger_knows_part(const struct ledger *l, const struct columns *c, enum pag
 struct columns ledger_columns(const struct ledger *l, enum category cat)
 {
 	return tally_columns(&l->totals[cat], cat);
+}
+
+struct columns ledger_heap_columns(const struct ledger *l, u8 spanclass, enum category cat)
+{
+	return tally_columns(&l->heap[spanclass][cat], cat);
 }
 
 struct columns ledger_total(const struct ledger *l)

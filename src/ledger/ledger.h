@@ -64,12 +64,17 @@ struct anon_run {
 	struct tally tally;
 };
 
+#define LEDGER_HEAP_CLASSES (CAT_HEAP_TAIL + 1)
+#define LEDGER_SPANCLASSES 256 /* a span class is a byte */
+
 struct ledger {
 	const struct image *im;
 	const struct gort *gort; /* NULL: mappings only */
 	struct diags *d;
 	ARRAY(struct claim) claims[LEVEL_COUNT]; /* PAGES and SPANS come from gort instead */
 	struct tally totals[CAT_COUNT];
+	/* Of these what spans in use with slots have, by span class, of go.heap.live to .tail. */
+	struct tally (*heap)[LEDGER_HEAP_CLASSES];
 	ARRAY(struct ledger_cell) cells;
 	ARRAY(struct anon_run) anon;
 	u64 unread; /* bit c: what would be claimed for class c could not be read */
@@ -94,6 +99,8 @@ bool ledger_knows(const struct ledger *l, enum category cat);
 /* Figures of a sealed ledger. */
 struct columns ledger_columns(const struct ledger *l, enum category cat);
 struct columns ledger_total(const struct ledger *l);
+/* Of one of the first LEDGER_HEAP_CLASSES classes, in spans of one span class. */
+struct columns ledger_heap_columns(const struct ledger *l, u8 spanclass, enum category cat);
 /* Of all bytes of one mapping; *owner is the class with most of them. */
 struct columns ledger_vma_columns(const struct ledger *l, size_t vma, enum category *owner);
 /* Resident bytes by what the kernel counts them as. */

@@ -7,9 +7,22 @@
 #include "stack/locations.h"
 
 struct err *profile_heap(struct report *r) ERR_RESULT;
+struct err *profile_memory(struct report *r) ERR_RESULT;
 struct err *profile_stacks(struct report *r) ERR_RESULT;
 struct err *profile_block(struct report *r) ERR_RESULT;
 struct err *profile_mutex(struct report *r) ERR_RESULT;
+
+/* Where the values of a stack's memory stand in a sample, and what it hangs off. */
+struct stack_columns {
+	int goroutines; /* 1 in the innermost call; -1: not wanted */
+	int virtual, resident;
+	bool has_root;
+	u32 root; /* the outermost location */
+};
+
+/* Adds the frames of all goroutines' stacks, and what is unused of them; counts the goroutines. */
+struct err *profile_add_stacks(struct report *r, const struct stack_columns *columns,
+			       u64 *count) ERR_RESULT;
 
 /* The mappings that have code, as runtime/pprof finds them in /proc/self/maps. Core and result of
  * the report have to outlive the samples. */

@@ -12,6 +12,9 @@ static const struct sample_type stack_types[] = {
 
 enum { GOROUTINES, VIRTUAL, RESIDENT, TYPES };
 
+static const struct stack_columns own_columns = {
+	.goroutines = GOROUTINES, .virtual = VIRTUAL, .resident = RESIDENT};
+
 /* A frame of the stack at hand: from lo to where the next one begins. */
 struct piece {
 	u32 location;
@@ -20,11 +23,12 @@ struct piece {
 
 struct fill {
 	struct report *r;
+	const struct stack_columns *columns;
 	struct unwinder u;
 	struct locations locations;
 	struct stack stack;
 	ARRAY(struct piece) pieces; /* the innermost first */
-	ARRAY(u32) calls;           /* their locations; before them room for one more */
+	ARRAY(u32) calls; /* their locations; before them room for one more, then the root */
 	u64 count;
 };
 
@@ -41,17 +45,21 @@ static struct err *find_pieces(struct fill *f)
 		TRY(array_push(&f->pieces, {f->locations.stack.v[0], f->stack.sp[i]}));
 		TRY(array_push(&f->calls, f->locations.stack.v[0]));
 	}
-	return NULL;
+	return f->columns->has_root ? array_push(&f->calls, f->columns->root) : NULL;
 }
 
 static struct err *add(struct fill *f, const u32 *stack, size_t depth, struct range memory,
 		       i64 goroutines)
 {
-	i64 values[TYPES] = {[GOROUTINES] = goroutines};
+	const struct stack_columns *c = f->columns;
+	i64 values[SAMPLE_TYPES_MAX] = {0};
 
+	if (c->goroutines >= 0)
+		values[c->goroutines] = goroutines;
 	if (memory.lo < memory.hi) {
-		values[VIRTUAL] = (i64)(memory.hi - memory.lo);
-		values[RESIDENT] = (i64)report_resident(f->r->snapshot->im, memory.lo, memory.hi);
+		values[c->virtual] = (i64)(memory.hi - memory.lo);
+		values[c->resident] =
+			(i64)report_resident(f->r->snapshot->im, memory.lo, memory.hi);
 	}
 	return samples_merge(f->r->samples, stack, depth, values);
 }
@@ -66,13 +74,14 @@ static struct err *add_used(struct fill *f, const struct goroutine *g)
 		va_t end = i + 1 < n ? MIN(f->pieces.v[i + 1].lo, g->stack.hi) : g->stack.hi;
 
 		end = MAX(end, at);
-		TRY(add(f, f->calls.v + 1 + i, n - i, (struct range){at, end}, i == 0));
+		TRY(add(f, f->calls.v + 1 + i, f->calls.n - 1 - i, (struct range){at, end},
+			i == 0));
 		at = end;
 	}
 	if (n)
 		return NULL;
 	TRY(samples_frame(f->r->samples, "[not followed]", &f->calls.v[0]));
-	return add(f, f->calls.v, 1, (struct range){at, g->stack.hi}, 1);
+	return add(f, f->calls.v, f->calls.n, (struct range){at, g->stack.hi}, 1);
 }
 
 static bool is_in_heap(const struct gort *gort, struct range stack)
@@ -109,13 +118,14 @@ static struct err *add_class(struct report *r, enum category c, const char *name
 	return samples_merge(r->samples, &frame, 1, values);
 }
 
-static struct err *add_goroutines(struct report *r, u64 *count)
+struct err *profile_add_stacks(struct report *r, const struct stack_columns *columns, u64 *count)
 {
 	const struct gort *gort = r->snapshot->gort;
 	struct fill *f = xcalloc(1, sizeof(*f));
 	struct err *err = unwinder_open(&f->u, gort, r->diags);
 
 	f->r = r;
+	f->columns = columns;
 	locations_init(&f->locations, &f->u.symbols, r->samples);
 	for (size_t i = 0; i < gort->gs.v.n && !err; i++)
 		err = add_goroutine(f, &gort->gs.v.v[i]);
@@ -142,7 +152,7 @@ struct err *profile_stacks(struct report *r)
 		return err_new(ERR_MISSING, "no profile of stacks: the Go heap could not be read");
 	TRY(profile_comment(r, "%s", r->snapshot->version->text));
 	TRY(profile_mappings(r));
-	TRY(add_goroutines(r, &count));
+	TRY(profile_add_stacks(r, &own_columns, &count));
 	TRY(add_class(r, CAT_STACK_SYSTEM, "[system stacks]"));
 	TRY(add_class(r, CAT_STACK_CACHED, "[free stacks]"));
 	doc_text(r->doc,

@@ -34,6 +34,7 @@ struct report_options {
 	const char *from;         /* note: the folder; NULL: CORE.d */
 	u64 rss;     /* overview: the kernel's figure, at the end of the sum; 0: not known */
 	bool by_vma; /* ledger: the classes inside each mapping */
+	bool pinned; /* sizeclasses: the sites that keep free slots, instead */
 
 	enum profile_kind profile;
 	const char *sample_type; /* profile: which values count; NULL: those that pprof shows */

@@ -2,6 +2,7 @@
 #include "report/sizeclasses.h"
 
 #include "report/common.h"
+#include "report/pinned.h"
 
 #include "base/bits.h"
 #include "base/units.h"
@@ -168,6 +169,8 @@ struct err *report_sizeclasses(struct report *r)
 		doc_value(r->doc, "sizeclasses", doc_null());
 		return NULL;
 	}
+	if (r->options.pinned)
+		return report_pinned(r);
 	sizeclass_rows(r->snapshot, rows);
 	add_headline(r->doc, rows);
 	add_rows(r->doc, gort, rows);

@@ -41,7 +41,7 @@
 #define MKGO_TEXT (MKGO_BINARY + 0x1000)
 #define MKGO_TABLES (MKGO_DATA + 0x2000) /* of mkgo_functions */
 #define MKGO_BSS ((va_t)0x40c000)
-#define MKGO_BSS_BYTES ((u64)0x80000)
+#define MKGO_BSS_BYTES ((u64)0x90000)
 #define MKGO_HEAP ((va_t)0xc000000000)
 #define MKGO_RUNTIME ((va_t)0x7f0000000000)
 #define MKGO_RUNTIME_HIGH ((va_t)0xffff00000000)
@@ -256,6 +256,9 @@ void mkgo_sampling(struct mkgo *go, u64 rate, u32 cycle);
  * it in the active cycle (-1), or in one of the three that are to come. */
 va_t mkgo_site(struct mkgo *go, u64 size, const va_t *returns, unsigned depth);
 void mkgo_count(struct mkgo *go, va_t site, int cycle, u64 allocs, u64 frees);
+
+/* Makes the object at an offset of a span with specials one that was sampled at a site. */
+void mkgo_sampled(struct mkgo *go, va_t mspan, u64 offset, va_t site);
 
 /* --- Writing and reading. --- */
 

@@ -47,6 +47,16 @@ va_t mkgo_specials(struct mkgo *go)
 	return finalizer;
 }
 
+void mkgo_sampled(struct mkgo *go, va_t mspan, u64 offset, va_t site)
+{
+	va_t special = new_special(go, RT_KIND_PROFILE, RT_MHEAP_SPECIAL_PROFILE, 8);
+
+	mkgo_set(go, special, RT_SPECIAL_OFFSET, offset);
+	mkgo_set(go, special, RT_SPECIAL_PROFILE_BUCKET, site);
+	mkgo_set(go, special, RT_SPECIAL_NEXT, mkgo_peek(go, mspan, RT_MSPAN_SPECIALS));
+	mkgo_set(go, mspan, RT_MSPAN_SPECIALS, special);
+}
+
 /* A finalizer that was removed: back in its allocator, linked by its first word. */
 static void free_special(struct mkgo *go)
 {

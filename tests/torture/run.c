@@ -37,6 +37,8 @@ const struct variant variants[] = {
 	{{"ledger"}},
 	{{"vmas", "--json"}},
 	{{"profile", "stacks", "--json"}},
+	{{"profile", "memory", "--json"}},
+	{{"sizeclasses", "--pinned"}},
 	{{"profile", "heap", "--format=text"}},
 	{{"profile", "stacks", "--format=folded"}},
 };
