@@ -105,6 +105,24 @@ static const char *build_id_of(struct report *r, int file)
 	return "";
 }
 
+/* A core that does not name its files has the executable's code among anonymous memory. */
+static void name_executable(struct report *r, const struct vma *v, struct sample_mapping *m)
+{
+	const struct binary *bin = r->snapshot->bin;
+	Elf64_Phdr ph;
+
+	for (u64 i = 0; bin->match && binary_phdr(bin, r->snapshot->im, i, &ph); i++) {
+		va_t lo = bin->bias + ph.p_vaddr;
+
+		if (ph.p_type != PT_LOAD || !(ph.p_flags & PF_X) || lo < v->lo || lo >= v->hi ||
+		    ph.p_offset < lo - v->lo)
+			continue;
+		m->file = bin->exe.path;
+		m->build_id = build_id_of(r, bin->file);
+		m->offset = ph.p_offset - (lo - v->lo);
+	}
+}
+
 struct err *profile_mappings(struct report *r)
 {
 	const struct image *im = r->snapshot->im;
@@ -122,6 +140,8 @@ struct err *profile_mappings(struct report *r)
 			m.file = "[vdso]";
 		} else if (v->kind == VMA_VSYSCALL) {
 			m.file = "[vsyscall]";
+		} else {
+			name_executable(r, v, &m);
 		}
 		if (*m.file)
 			TRY(array_push(&r->samples->mappings, m));
