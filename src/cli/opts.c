@@ -6,6 +6,7 @@
 #include "cli/cmd_diff.h"
 #include "cli/cmd_history.h"
 #include "cli/cmd_note.h"
+#include "cli/kinds.h"
 #include "cli/usage.h"
 #include "cli/version.h"
 #include "image/pack.h"
@@ -44,17 +45,6 @@ static const struct {
 } formats[] = {
 	{"text", FORMAT_TEXT},   {"json", FORMAT_JSON},     {"csv", FORMAT_CSV},
 	{"pprof", FORMAT_PPROF}, {"folded", FORMAT_FOLDED}, {"md", FORMAT_MD},
-};
-
-/* What a command makes, where a word behind its name says that. */
-static const struct kind {
-	const char *command, *name, *summary;
-	unsigned needs;
-	enum profile_kind kind;
-} kinds[] = {
-#define KIND(id, name, needs, fill, summary) {"profile", name, summary, needs, PROFILE_##id},
-#include "report/profiles.def"
-#undef KIND
 };
 
 static const struct command *find_command(const char *name)
@@ -401,35 +391,6 @@ static struct err *parse_options(int argc, char **argv, struct opts *o, u64 *use
 	return NULL;
 }
 
-static bool has_kinds(const struct command *command)
-{
-	for (size_t i = 0; i < COUNT_OF(kinds); i++)
-		if (!strcmp(kinds[i].command, command->name))
-			return true;
-	return false;
-}
-
-/* Takes the word that says what the command is to make. */
-static struct err *parse_kind(int argc, char **argv, int *i, struct opts *o)
-{
-	const char *word = *i < argc ? argv[*i] : NULL;
-
-	if (!has_kinds(o->command))
-		return NULL;
-	for (size_t k = 0; word && k < COUNT_OF(kinds); k++)
-		if (!strcmp(kinds[k].command, o->command->name) && !strcmp(kinds[k].name, word)) {
-			o->report.profile = kinds[k].kind;
-			o->needs |= kinds[k].needs;
-			++*i;
-			return NULL;
-		}
-	if (!word)
-		return err_new(ERR_USAGE, "%s needs to be told which; see spanscope %s --help",
-			       o->command->name, o->command->name);
-	return err_new(ERR_USAGE, "there is no %s '%s'; see spanscope %s --help", o->command->name,
-		       word, o->command->name);
-}
-
 static struct err *parse_arguments(int argc, char **argv, struct opts *o)
 {
 	int i = optind;
@@ -444,7 +405,7 @@ static struct err *parse_arguments(int argc, char **argv, struct opts *o)
 		o->report.arg_count = (size_t)(argc - i);
 		return NULL;
 	}
-	TRY(parse_kind(argc, argv, &i, o));
+	TRY(kinds_parse(argc, argv, &i, o));
 	if (i == argc)
 		return err_new(ERR_USAGE,
 			       "no core; usage: spanscope [COMMAND] [options] CORE [EXE]");
@@ -552,16 +513,6 @@ static void print_formats(const struct command *command, FILE *f)
 	fputc('\n', f);
 }
 
-static void print_kinds(const struct command *command, FILE *f)
-{
-	if (!has_kinds(command))
-		return;
-	fputs("\nKinds:\n", f);
-	for (size_t i = 0; i < COUNT_OF(kinds); i++)
-		if (!strcmp(kinds[i].command, command->name))
-			fprintf(f, "  %-11s %s\n", kinds[i].name, kinds[i].summary);
-}
-
 /* The options of one command, or all of them with the command that each belongs to. */
 static void print_options(const struct command *command, FILE *f)
 {
@@ -587,10 +538,10 @@ struct err *opts_print_help(const struct command *command, FILE *f)
 {
 	if (command) {
 		fprintf(f, "usage: spanscope %s %s[options] %s\n\n%s: %s\n", command->name,
-			has_kinds(command) ? "KIND " : "", usage_arguments(command->name),
+			kinds_has(command) ? "KIND " : "", usage_arguments(command->name),
 			command->name, command->summary);
 		print_formats(command, f);
-		print_kinds(command, f);
+		kinds_print(command, f);
 	} else {
 		fputs("usage: spanscope [COMMAND] [options] CORE [EXE]\n\n"
 		      "Says where the memory of a Go process is, from its core dump or gcore "
