@@ -138,7 +138,10 @@ live: $(BUILD)/spanscope $(BUILD)/tests/exitwatch ## live Go programs, every rel
 		scripts/with-core-pattern tests/live/$$name.py --spanscope $(BUILD)/spanscope \
 			--exitwatch $(BUILD)/tests/exitwatch --results $(BUILD)/results/$$name.jsonl \
 			"$$@" || status=1; \
-	done; exit $$status
+	done; \
+	scripts/with-core-pattern tests/live/store.py --spanscope $(BUILD)/spanscope $(STORE_ARGS) || \
+		status=1; \
+	exit $$status
 
 servers: $(BUILD)/spanscope $(BUILD)/tests/exitwatch ## Debian's servers and npm's esbuild, fetched once
 	$(Q)scripts/fetch-servers
