@@ -1,8 +1,10 @@
 /* Snapshots over time: facts in a SQLite database (history_schema.h has its tables).
  *
- * Each snapshot is one transaction, with SQLite's rollback journal and full synchronisation: after
- * kill -9, a power cut or a full disk the database has every snapshot that was finished, whole, and
- * no other. Programs may share it; each waits a few seconds for another's transaction.
+ * Each snapshot is one transaction: after kill -9 or a full disk the database has every snapshot
+ * that was finished, whole, and no other; after a power cut the newest ones may be missing. While
+ * somebody changes it there is a write-ahead log beside it, which needs no wait for the disk at
+ * each snapshot; at rest it is one file. Programs may share it; each waits a few seconds for
+ * another's transaction.
  *
  * Nothing that is read from it depends on the order in which snapshots were added. */
 #ifndef STORE_HISTORY_H

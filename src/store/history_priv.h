@@ -9,6 +9,7 @@
 struct history {
 	char *path;
 	sqlite3 *db;
+	bool has_log; /* we have asked for the write-ahead log */
 };
 
 /* The database's last error in words: "history.db: the disk is full". */

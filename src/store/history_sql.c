@@ -189,12 +189,28 @@ static struct err *check_tables(struct history *h, enum history_mode mode)
 	return NULL;
 }
 
+/* Puts the write-ahead log in the place of the rollback journal, unless another program, or the
+ * file system, is in the way: both are safe. */
+static struct err *begin_log(struct history *h)
+{
+	struct query q;
+	struct err *err = query_begin(&q, h, "PRAGMA journal_mode=WAL");
+	bool row = false;
+
+	if (!err)
+		err_free(query_step(&q, &row));
+	h->has_log = row && !strcmp(query_name(&q), "wal");
+	query_end(&q);
+	if (!err && h->has_log)
+		err = history_run(h, "PRAGMA synchronous=NORMAL");
+	return err;
+}
+
 static struct err *open_database(struct history *h, enum history_mode mode)
 {
 	/* A reader may have to end the transaction of a batch that was killed: it needs to write.
 	 */
 	int flags = SQLITE_OPEN_READWRITE | (mode == HISTORY_CREATE ? SQLITE_OPEN_CREATE : 0);
-	struct err *err;
 
 	if (mode != HISTORY_CREATE && access(h->path, F_OK) < 0)
 		return err_os("%s: cannot be opened", h->path);
@@ -205,10 +221,13 @@ static struct err *open_database(struct history *h, enum history_mode mode)
 	sqlite3_db_config(h->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(h->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	TRY(history_run(h, "PRAGMA foreign_keys=ON; PRAGMA synchronous=FULL"));
-	if (mode != HISTORY_CREATE)
-		return check_tables(h, mode);
-	err = history_begin(h); /* two batches may begin at once */
-	return err ? err : history_end(h, check_tables(h, mode));
+	if (mode != HISTORY_CREATE) {
+		TRY(check_tables(h, mode));
+	} else {
+		TRY(history_begin(h)); /* two batches may begin at once */
+		TRY(history_end(h, check_tables(h, mode)));
+	}
+	return mode == HISTORY_READ ? NULL : begin_log(h);
 }
 
 struct err *history_open(const char *path, enum history_mode mode, struct history **ret)
@@ -229,6 +248,8 @@ void history_close(struct history *h)
 {
 	if (!h)
 		return;
+	if (h->has_log) /* stays where others have it open; the last one ends it */
+		err_free(history_run(h, "PRAGMA journal_mode=DELETE"));
 	sqlite3_close(h->db);
 	free(h->path);
 	free(h);
