@@ -62,11 +62,13 @@ struct err *profile_memstats(struct report *r)
 		{"NumGC", m.num_gc},
 		{"NumForcedGC", m.num_forced_gc},
 	};
-	TRY(profile_comment(r, "runtime.MemStats"));
+	const char *text = "runtime.MemStats:";
+
 	for (size_t i = 0; i < COUNT_OF(lines); i++)
-		TRY(profile_comment(r, "%s = %llu", lines[i].name,
-				    (unsigned long long)lines[i].value));
-	return NULL;
+		text = doc_printf(r->doc, "%s%s %s=%llu", text, i ? "," : "", lines[i].name,
+				  (unsigned long long)lines[i].value)
+			       .string;
+	return profile_comment(r, "%s", text);
 }
 
 static bool has_code(const struct snapshot *s, const struct vma *v)

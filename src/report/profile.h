@@ -32,7 +32,7 @@ struct err *profile_mappings(struct report *r) ERR_RESULT;
 struct err *profile_comment(struct report *r, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3))) ERR_RESULT;
 
-/* runtime.MemStats as comments, with names as runtime/pprof prints them (pprof.go writeHeap). */
+/* runtime.MemStats as one comment: pprof prints each above its tables. */
 struct err *profile_memstats(struct report *r) ERR_RESULT;
 
 /* The table of sites: samples whose innermost call of the program is the same are one row, sorted

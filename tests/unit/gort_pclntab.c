@@ -100,6 +100,15 @@ static void check_inlined(const struct pclntab *t)
 	check_call(&calls[0], "main.(*T).inner", "/src/inner.go", 41, true, false);
 	check_call(&calls[1], "main.outer", "/src/outer.go", 31, true, false);
 	check_call(&calls[2], "main.work", "/src/work.go", 20, false, false);
+	/* Each where the next one was inlined; the first is where we asked. */
+	assert_int_equal(calls[0].pc, f.entry + 40);
+	for (int i = 1; i < 3; i++) {
+		struct call alone[CALLS_MAX];
+
+		assert_int_equal(func_calls(&f, calls[i].pc, alone), 3 - i);
+		assert_string_equal(alone[0].func, calls[i].func);
+		assert_int_equal(alone[0].line, calls[i].line);
+	}
 	assert_int_equal(func_calls(&f, f.entry + 20, calls), 2);
 	assert_int_equal(func_calls(&f, f.entry + 60, calls), 1);
 	assert_true(pclntab_find(t, entry_of(WRAPPER), &f));
