@@ -17,6 +17,13 @@ static const struct {
 #undef KIND
 };
 
+struct err *profile_none(struct report *r, const char *why)
+{
+	doc_text(r->doc, "%s", why);
+	r->partial = true;
+	return NULL;
+}
+
 struct err *profile_comment(struct report *r, const char *fmt, ...)
 {
 	AUTO_FREE char *text = NULL;

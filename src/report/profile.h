@@ -28,6 +28,9 @@ struct err *profile_add_stacks(struct report *r, const struct stack_columns *col
  * the report have to outlive the samples. */
 struct err *profile_mappings(struct report *r) ERR_RESULT;
 
+/* Says why the profile is empty, which makes the result one in part. */
+struct err *profile_none(struct report *r, const char *why) ERR_RESULT;
+
 /* Adds a comment: a line that `go tool pprof -comments` prints. */
 struct err *profile_comment(struct report *r, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3))) ERR_RESULT;

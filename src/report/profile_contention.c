@@ -114,18 +114,19 @@ static struct err *fill(struct report *r, enum bucket_type type, u64 scale)
 	return err;
 }
 
-static struct err *begin(struct report *r, const char *name, u64 *clock)
+static struct err *begin(struct report *r, u64 *clock)
 {
 	struct samples *s = r->samples;
 
-	if (!r->snapshot->gort)
-		return err_new(ERR_MISSING, "no %s profile: the Go heap could not be read", name);
-	*clock = contentions_clock(&r->snapshot->gort->rt);
+	if (r->snapshot->gort)
+		*clock = contentions_clock(&r->snapshot->gort->rt);
 	s->types = *clock ? in_time : in_cycles;
 	s->type_count = TYPES;
 	s->default_type = DELAY;
 	s->period_type = in_time[COUNT];
 	s->period = 1;
+	if (!r->snapshot->gort)
+		return profile_none(r, "No profile: the Go heap could not be read.");
 	TRY(profile_comment(r, "%s", r->snapshot->version->text));
 	return profile_mappings(r);
 }
@@ -134,7 +135,9 @@ struct err *profile_block(struct report *r)
 {
 	u64 clock = 0;
 
-	TRY(begin(r, "block", &clock));
+	TRY(begin(r, &clock));
+	if (!r->snapshot->gort)
+		return NULL;
 	TRY(fill(r, BUCKET_BLOCK, 1));
 	add_headline(r, "block", "runtime.SetBlockProfileRate", clock);
 	return NULL;
@@ -144,7 +147,9 @@ struct err *profile_mutex(struct report *r)
 {
 	u64 clock = 0, scale = 1;
 
-	TRY(begin(r, "mutex", &clock));
+	TRY(begin(r, &clock));
+	if (!r->snapshot->gort)
+		return NULL;
 	if (r->snapshot->gort->rt.dialect.scales_mutex_profile)
 		scale = contentions_mutex_rate(&r->snapshot->gort->rt);
 	TRY(fill(r, BUCKET_MUTEX, scale ? scale : 1));

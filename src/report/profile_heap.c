@@ -88,15 +88,20 @@ struct err *profile_heap(struct report *r)
 {
 	struct samples *s = r->samples;
 	struct sampling sampling;
+	struct err *err;
 	u64 sites = 0;
 
 	s->types = heap_types;
 	s->type_count = TYPES;
 	s->default_type = INUSE_SPACE;
 	s->period_type = (struct sample_type){"space", "bytes"};
-	if (!r->snapshot->gort)
-		return err_new(ERR_MISSING, "no heap profile: the Go heap could not be read");
-	TRY(err_wrap(sampling_read(&r->snapshot->gort->rt, &sampling), "no heap profile"));
+	if (!r->snapshot->gort) /* the diagnostics say why */
+		return profile_none(r, "No heap profile: the Go heap could not be read.");
+	err = sampling_read(&r->snapshot->gort->rt, &sampling);
+	if (err) {
+		err_free(err);
+		return profile_none(r, "No heap profile: MemProfileRate was not found.");
+	}
 	s->period = sampling.rate;
 	TRY(set_time(r));
 	TRY(profile_comment(r, "%s", r->snapshot->version->text));

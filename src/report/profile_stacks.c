@@ -149,7 +149,7 @@ struct err *profile_stacks(struct report *r)
 	s->default_type = RESIDENT;
 	s->says_default = true;
 	if (!r->snapshot->gort)
-		return err_new(ERR_MISSING, "no profile of stacks: the Go heap could not be read");
+		return profile_none(r, "No profile of stacks: the Go heap could not be read.");
 	TRY(profile_comment(r, "%s", r->snapshot->version->text));
 	TRY(profile_mappings(r));
 	TRY(profile_add_stacks(r, &own_columns, &count));
