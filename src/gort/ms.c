@@ -168,8 +168,15 @@ struct context machine_context(const struct rt *rt, const struct machine *m)
 	if (!m->thread)
 		return c;
 	c = (struct context){m->thread->pc, m->thread->sp, m->thread->fp, m->thread->lr};
-	if (in_range(m->gsignal, c.sp) && interrupted(rt, m->gsignal, c.sp, &before))
-		return before;
+	/* A handler may have been interrupted itself: in a crash each thread that prints its
+	 * stacks tells all others to (runtime/signal_unix.go sighandler, GOTRACEBACK=crash). */
+	while (in_range(m->gsignal, c.sp) && interrupted(rt, m->gsignal, c.sp, &before)) {
+		bool outwards = before.sp > c.sp;
+
+		c = before;
+		if (!outwards)
+			break;
+	}
 	return c;
 }
 

@@ -28,7 +28,7 @@ struct context {
 };
 
 /* The registers of an M's thread: those that a signal interrupted when it runs a handler on
- * gsignal. All 0 when it has no thread. */
+ * gsignal, the outermost when one interrupted another. All 0 when it has no thread. */
 struct context machine_context(const struct rt *rt, const struct machine *m);
 
 /* Where a thread that is (or was, before a signal) on `stack` has its stack pointer; stack.lo

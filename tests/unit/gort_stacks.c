@@ -165,7 +165,7 @@ static void test_signal(void **state)
 {
 	(void)state;
 	for (const struct mkgo_release *r = mkgo_everywhere; r->minor; r++)
-		for (int variant = 0; variant < 8; variant++) {
+		for (int variant = 0; variant < 10; variant++) {
 			struct running t = run(r);
 			va_t base = t.signal_stack.lo, sp = t.signal_stack.hi - 0x1000;
 			u64 size = t.signal_stack.hi - base, expected = 0;
@@ -195,6 +195,15 @@ static void test_signal(void **state)
 				break;
 			case 6: /* of an earlier signal, below the stack pointer */
 				put_ucontext(&t, sp - 0x200, base, size, t.stack.lo + 8);
+				break;
+			case 7: /* a second signal, while the handler of the first ran */
+				put_ucontext(&t, sp + 0x200, base, size, sp + 0x600);
+				put_ucontext(&t, sp + 0x800, base, size, t.stack.lo + 0x1510);
+				expected = 0x1510;
+				break;
+			case 8: /* signals in a circle */
+				put_ucontext(&t, sp + 0x200, base, size, sp + 0x600);
+				put_ucontext(&t, sp + 0x800, base, size, sp + 0x600);
 				break;
 			default: /* none */
 				break;
