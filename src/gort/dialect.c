@@ -46,6 +46,15 @@ static enum wait_numbers wait_numbers(const struct go_version *v)
 	return (enum wait_numbers)column;
 }
 
+/* It is the last of a list that gained and lost members: 1.15 to 1.17 had jmpdefer, 1.22 added
+ * corostart, 1.25 runCleanups. */
+static u8 wrapper_id(const struct go_version *v)
+{
+	if (v->minor >= 25)
+		return 23;
+	return v->minor >= 22 || v->minor <= 17 ? 22 : 21;
+}
+
 struct dialect dialect_of(const struct go_version *v, const struct arch *arch)
 {
 	return (struct dialect){
@@ -74,6 +83,7 @@ struct dialect dialect_of(const struct go_version *v, const struct arch *arch)
 		.scales_mutex_profile = v->minor <= 20,
 		/* runtime/pprof/protomem.go writeHeapProto. */
 		.hides_internal_runtime = v->minor >= 24,
+		.wrapper_id = wrapper_id(v),
 		/* runtime/pprof/label.go labelMap. */
 		.labels_are_list = v->minor >= 24,
 	};

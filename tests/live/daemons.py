@@ -75,8 +75,9 @@ class Client:
 class Daemon:
     """One process to be. command: the words of its command line. address, headers: where and how
     it is asked. ready: what it answers as soon as it is up. metrics: where it tells its
-    go_memstats_*, if anywhere. work: one piece of work, the i-th."""
+    go_memstats_*, if anywhere; profile: where its goroutines. work: one piece of work, the i-th."""
     metrics = "/metrics"
+    profile = None
     headers = ()
     moment_at_work = "busy"
 
@@ -84,7 +85,7 @@ class Daemon:
         self.root, self.folder, self.environment = root, folder, environment
         self.port = next(PORTS)
         self.address = self.port
-        self.scrapes = []
+        self.scrapes, self.profiles = [], []
         self.looked_at = self.released = False
         self.moved = False  # set when the last look had other figures than the scrapes before
 
@@ -115,6 +116,9 @@ class Daemon:
         time.sleep(SCRAPE_SECONDS)
         scraped = self.client(self.port)
         for look in range(LOOKS):
+            self.profiles = self.profile_goroutines()
+            time.sleep(SCRAPE_SECONDS)
+            self.profiles += self.profile_goroutines()
             self.scrapes = []
             for _ in range(SCRAPES if self.metrics else 0):
                 time.sleep(SCRAPE_SECONDS)
@@ -122,6 +126,17 @@ class Daemon:
             yield f"quiet{look or ''}"
             if not self.moved:
                 break
+
+    def profile_goroutines(self):
+        """What its goroutines do, over a connection that ends with the answer."""
+        if not self.profile:
+            return []
+        client = self.client(self.profile_address())
+        client.headers["Connection"] = "close"
+        return [client.ask(self.profile)]
+
+    def profile_address(self):
+        return self.address
 
     def toil(self, turns):
         """Works until it is released. What was asked of a process that is stopped may fail."""
@@ -142,8 +157,12 @@ def answers(client, path):
     return True
 
 
+PROFILE = "/debug/pprof/goroutine?debug=1"
+
+
 class Prometheus(Daemon):
     ready = "/-/ready"
+    profile = PROFILE
 
     def command(self):
         (self.folder / "config").write_text(json.dumps({
@@ -162,10 +181,11 @@ class Prometheus(Daemon):
 
 class Etcd(Daemon):
     ready = "/health"
+    profile = PROFILE
 
     def command(self):
         own, peers = f"http://127.0.0.1:{self.address}", f"http://127.0.0.1:{next(PORTS)}"
-        return [self.root / "usr/bin/etcd", "--data-dir", "data", "--listen-client-urls", own,
+        return [self.root / "usr/bin/etcd", "--enable-pprof", "--data-dir", "data", "--listen-client-urls", own,
                 "--advertise-client-urls", own, "--listen-peer-urls", peers,
                 "--initial-advertise-peer-urls", peers, "--initial-cluster", f"default={peers}"]
 
@@ -243,14 +263,19 @@ class OldSyncthing(Syncthing):
 
 class Containerd(Daemon):
     ready = metrics = "/v1/metrics"
+    profile = PROFILE
 
     def command(self):
         self.socket = self.folder / "socket"
         (self.folder / "config").write_text(
             f'version = 2\nroot = "{self.folder}/root"\nstate = "{self.folder}/state"\n'
             f'[grpc]\n  address = "{self.socket}"\n[ttrpc]\n  address = "{self.socket}.ttrpc"\n'
+            f'[debug]\n  address = "{self.folder}/debug"\n'
             f'[metrics]\n  address = "127.0.0.1:{self.address}"\n')
         return [self.root / "usr/bin/containerd", "-c", "config"]
+
+    def profile_address(self):
+        return self.folder / "debug"
 
     def work(self, client, i):
         """Its own client speaks gRPC to it; with a blob of some megabytes now and then."""
@@ -293,6 +318,10 @@ class Dockerd(Daemon):
 
 class Caddy(Daemon):
     ready = "/"
+    profile = PROFILE
+
+    def profile_address(self):
+        return self.port
 
     def command(self):
         admin, self.address = self.port, next(PORTS)
@@ -313,6 +342,7 @@ class Caddy(Daemon):
 
 class Rclone(Daemon):
     ready = "/metrics"
+    profile = PROFILE
 
     def command(self):
         for i in range(2000):

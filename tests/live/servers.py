@@ -37,6 +37,7 @@ import daemons
 import live
 import metrics
 import results
+import stacks
 import twins
 from live import CACHE, Failure
 
@@ -163,6 +164,9 @@ def check_core(tool, dump):
     yield from guarded(lambda: checks.ledger_twins(
         tool.classes(), tool.json("memstats")["memstats"]))
     yield from guarded(lambda: checks.verify(tool.json("verify")))
+    yield from guarded(lambda: stacks.check_stacks(tool.run_json("goroutines")))
+    yield from guarded(lambda: stacks.check_addresses(
+        tool.run_json("goroutines", after=("--no-exe",)), tool.run_json("goroutines")))
     yield from guarded(lambda: twins.check_other(tool, "no-exe", ("--no-exe",), False))
     if dump == "kernel":
         yield from live.check_pages(tool)
@@ -174,11 +178,16 @@ def check_executable(tool):
         yield f"overview: executable {tool.json('overview')['exe']}"
 
 
-def check_metrics(tool, daemon, last):
+def check_told(tool, daemon, last):
     """Yields where the core differs from what the daemon told before, unless there will be another
     look at it."""
-    differences = list(live.guarded(lambda: metrics.compare(
-        daemon.scrapes, tool.json("memstats"), tool.json("overview")["go"]["version"])))
+    differences = []
+    if daemon.scrapes:
+        differences += live.guarded(lambda: metrics.compare(
+            daemon.scrapes, tool.json("memstats"), tool.json("overview")["go"]["version"]))
+    if daemon.profiles:
+        differences += live.guarded(lambda: stacks.check_standing(
+            tool.run_json("goroutines"), *map(stacks.read_profile, daemon.profiles)))
     daemon.moved = bool(differences)
     if last:
         yield from differences
@@ -189,9 +198,9 @@ def look(name, moment, dump, core, daemon, options):
     tool = live.Tool(options.spanscope, core, time.monotonic() + ANALYSIS_SECONDS)
     problems = list(check_core(tool, dump))
     shown = ["pages", "invariants"] if dump == "kernel" else ["invariants"]
-    if daemon.scrapes:
-        problems += check_metrics(tool, daemon, moment == daemons.LAST_LOOK)
-        shown += [] if daemon.moved else ["metrics"]
+    if daemon.scrapes or daemon.profiles:
+        problems += check_told(tool, daemon, moment == daemons.LAST_LOOK)
+        shown += ["metrics"] if daemon.scrapes and not daemon.moved else []
     go = tool.documents.get(("overview",), {"go": {}})["go"]
     version = str(go.get("version")).removeprefix("go")
     record = (version, go.get("arch"), name, dump, {"stripped": shown, "none": ["same"]},

@@ -131,6 +131,23 @@ def check_groups(document, profile):
             yield f"{ours.get(stack, 0)} goroutines, not {known.get(stack, 0)}, in {stack}"
 
 
+def check_standing(document, before, after):
+    """What stood still between two profiles of a server stands in the core. The server's own HTTP
+    moves with each question."""
+    ours = collections.Counter()
+    for group in document["groups"]:
+        if not group["system"]:
+            ours[tuple(calls(group["frames"]))] += group["count"]
+    standing = {stack: n for stack, n in before.items()
+                if stack and after.get(stack) == n
+                and not any(name.startswith("net/http.") for name, _, _ in stack)}
+    if not standing:
+        yield f"no group of {len(before)} stood still"
+    for stack, n in standing.items():
+        if ours.get(stack, 0) != n:
+            yield f"{ours.get(stack, 0)} goroutines, not {n}, in {stack}"
+
+
 def check_stacks(document):
     """Sums, and complete stacks but where C begins."""
     total = collections.Counter()
