@@ -464,14 +464,27 @@ def kernel_obstacle():
 
 
 def select_tests(options):
-    """All tests in the order of their lines; the dumps of one executable follow each other."""
-    return [(Target(release, mode, name), dump)
+    """The tests in the order of their lines; the dumps of one executable follow each other."""
+    every = options.all or options.dumps is not DUMPS
+    return [(target, dump)
             for release in options.releases
             for mode in options.modes
             for name in options.programs
             if mode in PROGRAMS[name].modes and release not in PROGRAMS[name].without
             and release in ONLY.get(mode, RELEASES)
-            for dump in options.dumps if dump in Target(release, mode, name).dumps]
+            for target in [Target(release, mode, name)]
+            for dump in (target.dumps if every else in_turn(target))
+            if dump in options.dumps]
+
+
+def in_turn(target):
+    """Unless all, or some, are asked for: both dumps of a program on the oldest and the newest release, and of
+    the one that is there in pairs; on the others the one and the other in turn."""
+    if target.program.pair or target.release in (RELEASES[0], RELEASES[-1]):
+        return target.dumps
+    turn = RELEASES.index(target.release) + list(PROGRAMS).index(target.name) + \
+        list(MODES).index(target.mode)
+    return [target.dumps[turn % len(target.dumps)]]
 
 
 def go_version(target):
@@ -524,6 +537,8 @@ def run_tests(tests, options, test=run_test, proofs=proofs):
 def parse_arguments(description, programs, releases):
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
     arguments.add_common(parser)
+    parser.add_argument("--all", action="store_true",
+                        help="dump each program in each way on each release")
     parser.add_argument("--truth-only", action="store_true",
                         help="build, dump and decode the truth, without spanscope")
     for option, choices in [("--releases", releases), ("--programs", list(programs)),

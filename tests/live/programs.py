@@ -272,7 +272,10 @@ ARGUMENT, ENVIRONMENT = "planted-argument", "planted-environment"
 
 
 def private(tool, truth, dump):
-    """What the process said or had to itself is in the core, but in no result."""
+    """What the process said or had to itself is in the core, but in no result. It makes no
+    difference who wrote the core."""
+    if dump != "gcore":
+        return
     secrets = [ARGUMENT, ENVIRONMENT, ARGUMENT.upper()]
     with open(tool.core, "rb") as file, \
             mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as core:
