@@ -108,6 +108,7 @@ static struct machine *find_machine(struct machines *ms, va_t m)
  * of memory, and ends it. */
 static void mark_idle(const struct rt *rt, struct machines *ret)
 {
+	enum rt_field link = rt_has(rt, RT_M_IDLE_NEXT) ? RT_M_IDLE_NEXT : RT_M_SCHEDLINK;
 	struct list_guard guard = {0};
 	va_t m;
 	struct err *err = rt_u(rt, rt->globals[RT_G_SCHED], RT_SCHED_MIDLE, &m);
@@ -118,7 +119,7 @@ static void mark_idle(const struct rt *rt, struct machines *ret)
 		if (!machine)
 			return;
 		machine->idle = true;
-		err = rt_u(rt, m, RT_M_SCHEDLINK, &m);
+		err = rt_u(rt, m, link, &m);
 	}
 	err_free(err);
 }

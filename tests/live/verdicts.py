@@ -108,6 +108,7 @@ FAULTS = {
                     check=named_leak),
     "returned": Fault("goroutine-stacks", 8, mends=True),
     "ended": Fault("dead-goroutines", 4, BOTH),
+    "threads": Fault("idle-threads", 8, BOTH, scales=(1, 4), of="idle"),
     "buckets": Fault("profile-buckets", 4, BOTH),
     "spans": Fault("old-metadata", 2, BOTH),
     "ballast": Fault("in-use-absent", 64),

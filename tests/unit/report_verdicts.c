@@ -514,6 +514,8 @@ static void test_leak(void **state)
 static struct mkgo *with_threads(const struct mkgo_release *r, size_t idle)
 {
 	struct mkgo *go = mkgo_new(r->minor, r->patch);
+	enum rt_field link =
+		go->rt.slots[RT_M_IDLE_NEXT].offset >= 0 ? RT_M_IDLE_NEXT : RT_M_SCHEDLINK;
 	va_t ms[THREADS];
 
 	for (unsigned i = 0; i < THREADS; i++) {
@@ -524,7 +526,7 @@ static struct mkgo *with_threads(const struct mkgo_release *r, size_t idle)
 	}
 	mkgo_finish(go);
 	for (size_t i = 0; i < idle; i++)
-		mkgo_poke(go, ms[i], RT_M_SCHEDLINK, i + 1 < idle ? ms[i + 1] : 0);
+		mkgo_poke(go, ms[i], link, i + 1 < idle ? ms[i + 1] : 0);
 	if (idle)
 		mkgo_poke(go, go->rt.globals[RT_G_SCHED], RT_SCHED_MIDLE, ms[0]);
 	return go;

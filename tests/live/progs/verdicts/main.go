@@ -47,6 +47,7 @@ var (
 		"leaked":    stacks,
 		"returned":  stacks,
 		"ended":     ended,
+		"threads":   threads,
 		"buckets":   buckets,
 		"spans":     spans,
 		"ballast":   ballast,

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
+	"io/ioutil"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -73,6 +76,47 @@ func descend(top *byte) byte {
 		<-never
 	}
 	return frame[1]
+}
+
+// threads: goroutines that were all in the kernel at once, 64 for each MiB, and have ended; their
+// threads are counted, not their bytes. In the control there was one at a time.
+func threads() int {
+	var pipe [2]int
+	if err := syscall.Pipe(pipe[:]); err != nil {
+		panic(err)
+	}
+	before := threadCount()
+	n := *size * 64
+	for i := 0; i < n; i++ {
+		go func() {
+			var b [1]byte
+			syscall.Read(pipe[0], b[:])
+			ready <- struct{}{}
+		}()
+		if *control {
+			syscall.Write(pipe[1], []byte{0})
+			<-ready
+		}
+	}
+	for !*control && threadCount() < before+n-1 {
+		time.Sleep(time.Millisecond)
+	}
+	syscall.Write(pipe[1], make([]byte, n))
+	for i := 0; !*control && i < n; i++ {
+		<-ready
+	}
+	return threadCount() - before
+}
+
+func threadCount() int {
+	status, err := ioutil.ReadFile("/proc/self/status")
+	if err != nil {
+		panic(err)
+	}
+	var n int
+	at := bytes.Index(status, []byte("\nThreads:"))
+	fmt.Sscanf(string(status[at+1:]), "Threads: %d", &n)
+	return n
 }
 
 // ended: goroutines that were all there at once, and have ended. In the control there was one at a
