@@ -10,7 +10,7 @@ ifeq ($(MODE),fuzz)
 CC := clang
 endif
 
-PACKAGES := libdw libelf jansson libprotobuf-c zlib libarchive sqlite3
+PACKAGES := libdw libelf jansson libprotobuf-c zlib libarchive sqlite3 yaml-0.1
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wundef -Wvla \
 	-Wformat=2 -Wimplicit-fallthrough -Wpointer-arith -Wwrite-strings
 CPPFLAGS += -D_GNU_SOURCE -Isrc -Ibuild/gen -include src/base/poison.h
@@ -189,6 +189,8 @@ install: $(BUILD)/spanscope ## install below PREFIX (/usr/local)
 	ln -sf spanscope.1 $(DESTDIR)$(PREFIX)/share/man/man1/spanscope-sidecar.1
 	install -d $(DESTDIR)$(PREFIX)/share/spanscope/schema
 	install -m 644 src/schema/*.json $(DESTDIR)$(PREFIX)/share/spanscope/schema
+	install -d $(DESTDIR)$(PREFIX)/share/spanscope/rules
+	install -m 644 src/rules/*.yaml $(DESTDIR)$(PREFIX)/share/spanscope/rules
 	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 	scripts/gen-completion >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/spanscope
 	chmod 644 $(DESTDIR)$(PREFIX)/share/bash-completion/completions/spanscope

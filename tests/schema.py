@@ -45,12 +45,17 @@ def check_store(spanscope, cores, scratch):
     database, documents = scratch / "h.db", scratch / "documents"
     store = ["--db", database]
     first, last = cores[0], cores[-1]
-    for command in (["batch", *store, "--documents", documents, *cores],
+    rules = SCHEMAS.parent / "rules" / "soak.yaml"
+    for command in (["check", "--exit-zero", "--rules", rules, first],
+                    ["batch", *store, "--documents", documents, *cores],
                     ["batch", *store, scratch], ["diff", first, last], ["diff", last, first],
                     ["history", *store, "list"], ["history", *store, "show", "last"],
                     ["history", *store, "trend", "go.heap.live"],
                     ["history", *store, "--program", "quiet", "trend", "gaps:64"],
                     ["history", *store, "merge", database],
+                    ["check", *store, "--program", "quiet", "--baseline=write"],
+                    ["check", *store, "--exit-zero", "--program", "quiet",
+                     f"--rules={rules}"],
                     ["history", *store, "--last", "1", "prune"]):
         yield command[:2], check(spanscope, [str(word) for word in command[:-1]], command[-1], [])
     for document in sorted(documents.iterdir()):

@@ -4,7 +4,7 @@ import re
 import subprocess
 
 # Commands that write a file in place of a table, or need more than a core.
-CHANGING = ["note", "pack", "batch", "history"]
+CHANGING = ["note", "pack", "batch", "history", "check"]
 
 # Commands that take the core twice.
 TWICE = ["diff"]

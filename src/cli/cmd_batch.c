@@ -234,8 +234,6 @@ static struct err *run(struct batch *b)
 
 	if (o->documents && mkdir(o->documents, 0777) < 0 && errno != EEXIST)
 		return err_os("%s: cannot be made", o->documents);
-	if (o->db)
-		TRY(history_open(o->db, HISTORY_CREATE, &b->h));
 	TRY(batch_files_find(o->args, o->arg_count, o->by_name ? HISTORY_BY_NAME : HISTORY_BY_TIME,
 			     &b->files));
 	TRY(plan(b));
@@ -248,9 +246,20 @@ static struct err *run(struct batch *b)
 	return NULL;
 }
 
+struct err *batch_into(struct report *r, struct history *h)
+{
+	struct batch b = {.r = r, .h = h};
+	struct err *err = run(&b);
+
+	batch_files_fini(&b.files);
+	array_free(&b.fates);
+	array_free(&b.todo);
+	return err;
+}
+
 struct err *cmd_batch(struct report *r)
 {
-	struct batch b = {.r = r};
+	struct history *h = NULL;
 	struct err *err;
 
 	if (!r->options.arg_count)
@@ -258,10 +267,9 @@ struct err *cmd_batch(struct report *r)
 					  "--db FILE");
 	if (!r->options.db && !r->options.documents)
 		return err_new(ERR_USAGE, "batch needs --db FILE or --documents DIR");
-	err = run(&b);
-	history_close(b.h);
-	batch_files_fini(&b.files);
-	array_free(&b.fates);
-	array_free(&b.todo);
+	if (r->options.db)
+		TRY(history_open(r->options.db, HISTORY_CREATE, &h));
+	err = batch_into(r, h);
+	history_close(h);
 	return err;
 }

@@ -63,6 +63,10 @@ static struct err *render(const struct doc *d, const struct samples *samples, co
 		return render_json(d, f);
 	case FORMAT_MD:
 		return render_md(d, &options, f);
+	case FORMAT_JUNIT:
+		return render_junit(d, "spanscope.check", f);
+	case FORMAT_GITHUB:
+		return render_github(d, f);
 	case FORMAT_PPROF:
 		return pprof_write(samples, f);
 	case FORMAT_FOLDED:

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "cli/cmd_batch.h"
+#include "cli/cmd_check.h"
 #include "cli/cmd_diff.h"
 #include "cli/cmd_history.h"
 #include "cli/cmd_note.h"
@@ -45,6 +46,7 @@ static const struct {
 } formats[] = {
 	{"text", FORMAT_TEXT},   {"json", FORMAT_JSON},     {"csv", FORMAT_CSV},
 	{"pprof", FORMAT_PPROF}, {"folded", FORMAT_FOLDED}, {"md", FORMAT_MD},
+	{"junit", FORMAT_JUNIT}, {"github", FORMAT_GITHUB},
 };
 
 static const struct command *find_command(const char *name)
@@ -151,6 +153,15 @@ static struct err *set_store_option(struct report_options *r, enum option_id id,
 		return NULL;
 	case OPTION_PROGRAM:
 		r->program = arg;
+		return NULL;
+	case OPTION_RULES:
+		r->rules = arg;
+		return NULL;
+	case OPTION_BASELINE:
+		r->baseline = arg;
+		return NULL;
+	case OPTION_EXIT_ZERO:
+		r->exit_zero = true;
 		return NULL;
 	case OPTION_ORDER:
 		return set_order(r, arg);

@@ -20,6 +20,8 @@ enum format {
 	FORMAT_PPROF = 8, /* binary; the default where a command has it */
 	FORMAT_FOLDED = 16,
 	FORMAT_MD = 32,
+	FORMAT_JUNIT = 64,
+	FORMAT_GITHUB = 128,
 };
 
 /* Exit statuses. When several hold, the first of 5, 3, 2, 4, 1 counts. */

@@ -10,6 +10,7 @@ static const struct {
 } arguments[] = {
 	{"diff", "A B"},
 	{"batch", "PATH..."},
+	{"check", "[PATH...]"},
 	{"history", "list|show|trend|prune|import|merge [ARGUMENT...]"},
 };
 

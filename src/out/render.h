@@ -25,4 +25,9 @@ struct err *render_md(const struct doc *d, const struct render_options *o, FILE 
 struct err *render_json(const struct doc *d, FILE *f) ERR_RESULT;
 struct err *render_csv(const struct doc *d, FILE *f) ERR_RESULT;
 
+/* Of a document whose table for CSV is one of checks: out/checks.c says what columns it has. The
+ * suite is a word, such as "spanscope.check". */
+struct err *render_junit(const struct doc *d, const char *suite, FILE *f) ERR_RESULT;
+struct err *render_github(const struct doc *d, FILE *f) ERR_RESULT;
+
 #endif

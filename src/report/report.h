@@ -62,6 +62,11 @@ struct report_options {
 	unsigned jobs;              /* 0: one a CPU */
 	u64 last;                   /* only so many snapshots; 0: all */
 
+	/* check */
+	const char *rules;    /* the file with the rules */
+	const char *baseline; /* a snapshot or document, or "write"; NULL: the database's */
+	bool exit_zero;       /* what fires is no status */
+
 	/* goroutines: what to leave out, and how to show the rest */
 	const char *state, *function; /* NULL: any; state as it was written, of spans too */
 	u64 waited_least;             /* nanoseconds */

@@ -43,6 +43,11 @@ static const struct rule {
 _Static_assert(CAT_COUNT <= 64, "a set of classes is a word");
 _Static_assert(COUNT_OF(rules) <= VERDICT_MAX, "one of each");
 
+const char *verdict_name(size_t i)
+{
+	return i < COUNT_OF(rules) ? rules[i].id : NULL;
+}
+
 /* Disjoint ones first, then by size; equal ones keep the order of the table. */
 static int by_weight(const void *a, const void *b)
 {

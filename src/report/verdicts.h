@@ -23,6 +23,9 @@ struct verdict {
 	size_t evidence_count;
 };
 
+/* The id of the i-th kind of verdict; NULL beyond the last. */
+const char *verdict_name(size_t i);
+
 /* Judges the snapshot, which must have a Go heap; largest first. Strings live in the doc. */
 struct err *verdicts_find(const struct snapshot *s, struct doc *d,
 			  struct verdict ret[static VERDICT_MAX], size_t *n) ERR_RESULT;

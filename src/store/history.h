@@ -20,9 +20,10 @@ enum history_mode {
 	HISTORY_CREATE, /* or is made */
 };
 
-/* Opens a database. ERR_OS when it cannot be opened, is in use for longer than one waits, or is
- * damaged; ERR_FORMAT when it is no database of ours; ERR_UNSUPPORTED when a newer release made it.
- * All functions below fail the same way; ERR_LIMIT is the end of memory. */
+/* Opens a database; with the path "" one that is gone when it is closed. ERR_OS when it cannot be
+ * opened, is in use for longer than one waits, or is damaged; ERR_FORMAT when it is no database of
+ * ours; ERR_UNSUPPORTED when a newer release made it. All functions below fail the same way;
+ * ERR_LIMIT is the end of memory. */
 struct err *history_open(const char *path, enum history_mode mode, struct history **ret) ERR_RESULT;
 void history_close(struct history *h); /* NULL does nothing */
 
@@ -95,6 +96,16 @@ struct err *history_remove(struct history *h, const struct history_list *list) E
 
 /* Adds the snapshots of another database that are not here: *added of *seen. All or none. */
 struct err *history_merge(struct history *h, const char *path, u64 *added, u64 *seen) ERR_RESULT;
+
+/* Keeps the facts as what a program's snapshots are compared with, in place of what was kept
+ * before. They outlive the snapshot. */
+struct err *history_set_baseline(struct history *h, const char *program,
+				 const struct facts *f) ERR_RESULT;
+
+/* The facts that were kept; *found is false where there are none. *ret must be zeroed; facts_fini
+ * is due in any case. */
+struct err *history_baseline(struct history *h, const char *program, struct facts *ret,
+			     bool *found) ERR_RESULT;
 
 /* A file that could not be analysed, and why. It is tried again by the next batch. */
 struct history_failure {

@@ -31,6 +31,9 @@
 							      */                                                                                                                          \
 	"CREATE TABLE failure("                                                                                                                                                           \
 	" path TEXT PRIMARY KEY, status INTEGER NOT NULL, message TEXT NOT NULL)"                                                                                                         \
+	" WITHOUT ROWID;" /* What check compares with, by program: a document                                                                                                             \
+			   * (spanscope/snapshot/1), which stays when its snapshot is removed. */                                                                                         \
+	"CREATE TABLE baseline(program TEXT PRIMARY KEY, document TEXT NOT NULL)"                                                                                                         \
 	" WITHOUT ROWID;" /* The facts with their names. */                                                                                                                               \
 	"CREATE VIEW facts AS SELECT s.path, s.time_ns, n.level, n.key, f.virtual, f.resident,"                                                                                           \
 	" f.count FROM fact f JOIN snapshot s ON s.id = f.snapshot JOIN name n ON n.id = f.name;"

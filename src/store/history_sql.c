@@ -206,15 +206,15 @@ static struct err *begin_log(struct history *h)
 	return err;
 }
 
-static struct err *open_database(struct history *h, enum history_mode mode)
+static struct err *open_database(struct history *h, const char *path, enum history_mode mode)
 {
 	/* A reader may have to end the transaction of a batch that was killed: it needs to write.
 	 */
 	int flags = SQLITE_OPEN_READWRITE | (mode == HISTORY_CREATE ? SQLITE_OPEN_CREATE : 0);
 
-	if (mode != HISTORY_CREATE && access(h->path, F_OK) < 0)
+	if (mode != HISTORY_CREATE && access(path, F_OK) < 0)
 		return err_os("%s: cannot be opened", h->path);
-	if (sqlite3_open_v2(h->path, &h->db, flags, NULL) != SQLITE_OK)
+	if (sqlite3_open_v2(path, &h->db, flags, NULL) != SQLITE_OK)
 		return history_error(h);
 	sqlite3_extended_result_codes(h->db, 1);
 	sqlite3_busy_timeout(h->db, BUSY_MS);
@@ -235,8 +235,8 @@ struct err *history_open(const char *path, enum history_mode mode, struct histor
 	struct history *h = xcalloc(1, sizeof(*h));
 	struct err *err;
 
-	h->path = xstrdup(path);
-	err = open_database(h, mode);
+	h->path = xstrdup(*path ? path : "the temporary database");
+	err = open_database(h, path, mode);
 	if (err)
 		history_close(h);
 	else

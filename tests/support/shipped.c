@@ -244,6 +244,10 @@ static struct err *render(const struct doc *doc, const struct samples *samples,
 		return render_json(doc, f);
 	case FORMAT_MD:
 		return render_md(doc, &options, f);
+	case FORMAT_JUNIT:
+		return render_junit(doc, "spanscope.check", f);
+	case FORMAT_GITHUB:
+		return render_github(doc, f);
 	case FORMAT_PPROF:
 		return pprof_write(samples, f);
 	case FORMAT_FOLDED:
