@@ -35,21 +35,28 @@ SECONDS = 300
 @dataclasses.dataclass(frozen=True)
 class Growth:
     """What must be said: a class that grew most, as a pattern, and of each level named the row that
-    did. mode: how it is built."""
+    did. fires: rules of soak.yaml with their rows. mode: how it is built."""
     classes: str
     rows: tuple = ()
     said: tuple = ()
+    fires: tuple = ()
     mode: str = "static"
 
 
 GROWTHS = {
     "heap": Growth(r"go\.heap\.live", (("sizeclasses", r"320"), ("sites", r"main\.leak\b.*")),
-                   ("size class 320", "allocated at main.leak")),
-    "gaps": Growth(r"go\.heap\.free", (("gaps", r"1024 noscan"),), ("size class 1024 noscan",)),
-    "c": Growth(r"anon|c\.heap\.used", (("mappings", r"(anon|\[heap\]).*"),), (), "cgo"),
+                   ("size class 320", "allocated at main.leak"),
+                   (("live objects grow", r"go\.heap\.live"),
+                    ("allocation site grows", r"site:main\.leak\b.*"))),
+    "gaps": Growth(r"go\.heap\.free", (("gaps", r"1024 noscan"),), ("size class 1024 noscan",),
+                   (("fragmentation grows", r"go\.heap\.free"),)),
+    "c": Growth(r"anon|c\.heap\.used", (("mappings", r"(anon|\[heap\]).*"),), (),
+                (("anonymous memory grows", "anon"),), "cgo"),
     "goroutines": Growth(r"go\.stack\.(un)?used",
                          (("goroutines", r"chan receive: main\.\(?\*?request\)?\.await < .*"),),
-                         ("goroutines in chan receive: main.",)),
+                         ("goroutines in chan receive: main.",),
+                         (("goroutines grow",
+                           r"goroutines:chan receive: main\.\(?\*?request\)?\.await < .*"),)),
     "steady": Growth(None),
 }
 
@@ -184,10 +191,28 @@ def check_history(store, growth):
         yield f"trend of {name}: {trend['rises']} rises, {trend['falls']} falls, {trend['fit']:.3f}"
 
 
+RULES = pathlib.Path(__file__).resolve().parents[2] / "src" / "rules" / "soak.yaml"
+
+
+def check_rules(store, growth):
+    """The rules that come with the program fire for what grows, and say what it is."""
+    document = store.json("check", "--rules", RULES, "--db", "h.db",
+                          statuses=(1,) if growth.fires else (0,))
+    if document["unknown"]:
+        yield f"check: {document['unknown']} findings cannot be told"
+    fired = [(row["name"], row["row"]) for row in document["checks"] if row["result"] == "fired"]
+    for rule, row in growth.fires:
+        if not any(name == rule and re.fullmatch(row, found) for name, found in fired):
+            yield f"check: {rule} does not fire for {row}: {fired}"
+    if fired and not growth.fires:
+        yield f"check of what is steady: {fired}"
+
+
 def check_growth(store, growth, dump):
     yield from check_diff(store, growth, dump)
     yield from check_history(store, growth)
     yield from check_documents(store)
+    yield from check_rules(store, growth)
 
 
 # ---- many of them
