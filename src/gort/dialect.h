@@ -62,8 +62,9 @@ struct dialect {
 	bool scales_mutex_profile;
 	/* Heap profiles leave out calls of internal/runtime/... at the top too (1.24) */
 	bool hides_internal_runtime;
-	/* The number of what the compiler made to call something else, and of what the runtime wants
-	 * to be passed over (internal/abi/symtab.go FuncIDWrapper, runtime/symtab.go before 1.21) */
+	/* The number of what the compiler made to call something else, and of what the runtime
+	 * wants to be passed over (internal/abi/symtab.go FuncIDWrapper, runtime/symtab.go
+	 * before 1.21) */
 	u8 wrapper_id;
 	/* A goroutine's labels are a slice of pairs, no longer a map (1.24) */
 	bool labels_are_list;
