@@ -40,7 +40,7 @@ const struct variant variants[] = {
 	{{"profile", "memory", "--json"}},
 	{{"sizeclasses", "--pinned"}},
 	{{"profile", "heap", "--format=text"}},
-	{{"profile", "stacks", "--format=folded"}},
+	{{"profile", "memory", "--csv"}},
 };
 const size_t variant_count = COUNT_OF(variants);
 
