@@ -58,6 +58,7 @@ def check_store(spanscope, cores, scratch):
                      f"--rules={rules}"],
                     ["history", *store, "--last", "1", "prune"]):
         yield command[:2], check(spanscope, [str(word) for word in command[:-1]], command[-1], [])
+    yield ["check", "--format junit"], check_junit(spanscope, first, scratch)
     for document in sorted(documents.iterdir()):
         schema = json.loads((SCHEMAS / "snapshot.json").read_text())
         try:
@@ -65,6 +66,28 @@ def check_store(spanscope, cores, scratch):
             yield ["document"], None
         except (ValueError, jsonschema.ValidationError) as error:
             yield ["document"], str(error).splitlines()[0]
+
+
+# A rule that fires, one that cannot be told, one that holds.
+RULES = """rules:
+- {name: "<fires> & 'so'", watch: total, max: 1}
+- {name: unknown, watch: total, growth: {by: 1}}
+- {name: holds, watch: total, max: 1GiB}
+"""
+
+
+def check_junit(spanscope, core, scratch):
+    """None, or why the tests that check writes are none that readers of JUnit's XML take."""
+    (scratch / "rules.yaml").write_text(RULES)
+    run = subprocess.run([spanscope, "check", "-q", "--rules", scratch / "rules.yaml", "--format",
+                          "junit", core], capture_output=True, check=False)
+    valid = subprocess.run(["xmllint", "--noout", "--schema",
+                            pathlib.Path(__file__).with_name("junit.xsd"), "-"], input=run.stdout,
+                           capture_output=True, check=False)
+    for words in (b'tests="3"', b'failures="1"', b'errors="1"'):
+        if words not in run.stdout:
+            return f"{words.decode()} is missing"
+    return valid.stderr.decode().splitlines()[0] if valid.returncode else None
 
 
 def make_sidecar(spanscope, core, folder):
