@@ -121,6 +121,7 @@ static struct err *add_folder(struct batch_files *f, const char *path, int depth
 		return add_file(
 			f, path, NULL,
 			arena_printf(&f->arena, "%s: cannot be opened: %s", path, strerror(errno)));
+	/* cppcheck-suppress readdirCalled ; there is one thread, and a DIR of its own */
 	for (struct dirent *e; !err && (e = readdir(dir));)
 		if (*e->d_name != '.')
 			err = add_entry(f, path_in(&f->arena, path, e->d_name), depth);

@@ -34,13 +34,21 @@ static void set_measure(struct change *c)
 	c->delta = is_known(c->a) && is_known(c->b) ? (i64)c->b - (i64)c->a : 0;
 }
 
+/* A figure of one side; where that has no such row (NULL), of what the other side knows it is 0. */
+static u64 figure_of(const struct fact *row, const struct fact *other, int column)
+{
+	if (row)
+		return row->v[column];
+	return is_known(other->v[column]) ? 0 : FACT_UNKNOWN;
+}
+
 struct change diff_change(const struct fact *a, const struct fact *b)
 {
-	struct change c = {.key = a ? a->key : b->key};
+	struct change c = {.key = (a ? a : b)->key};
 
 	for (int i = 0; i < FACT_COLUMNS; i++) {
-		c.v[0][i] = a ? a->v[i] : is_known(b->v[i]) ? 0 : FACT_UNKNOWN;
-		c.v[1][i] = b ? b->v[i] : is_known(a->v[i]) ? 0 : FACT_UNKNOWN;
+		c.v[0][i] = figure_of(a, b, i);
+		c.v[1][i] = figure_of(b, a, i);
 	}
 	set_measure(&c);
 	return c;

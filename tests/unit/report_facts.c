@@ -10,14 +10,11 @@ static const struct binary no_binary = {.file = -1};
 static void fill(struct mkgo_core *c, struct ledger *l, struct facts *f)
 {
 	struct snapshot s = {.bin = &no_binary};
+	struct mkgo *go = mkgo_new(26, 0);
 
-	mkgo_open(c, ({
-			  struct mkgo *go = mkgo_new(26, 0);
-
-			  mkgo_sample(go);
-			  mkgo_finish(go);
-			  go;
-		  }));
+	mkgo_sample(go);
+	mkgo_finish(go);
+	mkgo_open(c, go);
 	mkgo_ledger(c, l);
 	s.im = &c->core.im;
 	s.gort = &c->gort;
