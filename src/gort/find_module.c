@@ -114,6 +114,30 @@ static struct err *search(const struct finder *f, struct modules_found *found)
 	return NULL;
 }
 
+/* How far a module's record lies from the variables of its executable. */
+static u64 distance(const struct finder *f, va_t m)
+{
+	va_t data = 0;
+
+	if (!find_field(f, m, RT_MODULE_NOPTRDATA, &data))
+		return UINT64_MAX;
+	return m > data ? m - data : data - m;
+}
+
+/* Whether there is another record of the same code, nearer to its variables: where the core does not
+ * tell what memory is a file's, a copy of one in the heap looks like a module too. */
+static bool is_copy(const struct finder *f, const struct modules_found *found, va_t m)
+{
+	va_t text, other;
+
+	for (size_t i = 0; i < found->v.n; i++)
+		if (found->v.v[i] != m && find_field(f, m, RT_MODULE_TEXT, &text) &&
+		    find_field(f, found->v.v[i], RT_MODULE_TEXT, &other) && text == other &&
+		    distance(f, found->v.v[i]) < distance(f, m))
+			return true;
+	return false;
+}
+
 /* A module that no other one is followed by begins a runtime's list. */
 static void choose_first(const struct finder *f, const struct modules_found *found,
 			 struct find_answer *first)
@@ -127,7 +151,7 @@ static void choose_first(const struct finder *f, const struct modules_found *fou
 			follows = find_field(f, found->v.v[j], RT_MODULE_NEXT, &next) &&
 				  next == found->v.v[i];
 		}
-		if (!follows)
+		if (!follows && !is_copy(f, found, found->v.v[i]))
 			find_take(first, found->v.v[i], 0);
 	}
 }
