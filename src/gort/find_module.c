@@ -124,8 +124,8 @@ static u64 distance(const struct finder *f, va_t m)
 	return m > data ? m - data : data - m;
 }
 
-/* Whether there is another record of the same code, nearer to its variables: where the core does not
- * tell what memory is a file's, a copy of one in the heap looks like a module too. */
+/* Whether there is another record of the same code, nearer to its variables: where the core does
+ * not tell what memory is a file's, a copy of one in the heap looks like a module too. */
 static bool is_copy(const struct finder *f, const struct modules_found *found, va_t m)
 {
 	va_t text, other;
