@@ -26,7 +26,7 @@ PORTS = itertools.count(20000)
 REQUEST_SECONDS = 60  # a process may be stopped for a dump while it is asked
 WORKERS, WORK_SECONDS = 3, 1.5
 SCRAPES, SCRAPE_SECONDS = 10, 0.25
-LOOKS = 3  # a process that rests may start a collection right after it was asked
+LOOKS = 5  # a process that rests may start a collection right after it was asked
 LAST_LOOK = f"quiet{LOOKS - 1}"
 
 

@@ -164,7 +164,7 @@ def check_core(tool, dump):
     yield from guarded(lambda: checks.ledger_twins(
         tool.classes(), tool.json("memstats")["memstats"]))
     yield from guarded(lambda: checks.verify(tool.json("verify")))
-    yield from guarded(lambda: stacks.check_stacks(tool.run_json("goroutines")))
+    yield from guarded(lambda: stacks.check_stacks(tool.run_json("goroutines"), moving=True))
     yield from guarded(lambda: stacks.check_addresses(
         tool.run_json("goroutines", after=("--no-exe",)), tool.run_json("goroutines")))
     yield from guarded(lambda: twins.check_other(tool, "no-exe", ("--no-exe",), False))
