@@ -185,7 +185,8 @@ class Etcd(Daemon):
 
     def command(self):
         own, peers = f"http://127.0.0.1:{self.address}", f"http://127.0.0.1:{next(PORTS)}"
-        return [self.root / "usr/bin/etcd", "--enable-pprof", "--data-dir", "data", "--listen-client-urls", own,
+        return [self.root / "usr/bin/etcd", "--enable-pprof", "--data-dir", "data",
+                "--listen-client-urls", own,
                 "--advertise-client-urls", own, "--listen-peer-urls", peers,
                 "--initial-advertise-peer-urls", peers, "--initial-cluster", f"default={peers}"]
 
