@@ -7,6 +7,7 @@
 #include "cli/core_facts.h"
 #include "cli/workers.h"
 #include "out/doc.h"
+#include "report/snapshots.h"
 #include "store/history.h"
 
 #include <errno.h>
@@ -160,11 +161,6 @@ static unsigned job_count(const struct batch *b)
 	return (unsigned)MAX(1, MIN(jobs, b->todo.n));
 }
 
-static struct doc_value figure(u64 v)
-{
-	return v == FACT_UNKNOWN ? doc_null() : doc_bytes(v);
-}
-
 static void add_snapshots(const struct batch *b)
 {
 	static const struct doc_column columns[] = {
@@ -181,7 +177,8 @@ static void add_snapshots(const struct batch *b)
 			continue;
 		doc_row(t, doc_printf(d, "%s", b->files.v.v[i].head.path),
 			doc_printf(d, "%s", units_time(f->time_ns, time)), doc_delta(f->time_ns),
-			figure(f->total[FACT_VIRTUAL]), figure(f->total[FACT_RESIDENT]),
+			snapshots_figure(f->total[FACT_VIRTUAL], true),
+			snapshots_figure(f->total[FACT_RESIDENT], true),
 			f->text ? doc_string(f->text) : doc_null());
 	}
 }

@@ -4,6 +4,7 @@
 #include "cli/cmd_batch.h"
 #include "cli/core_facts.h"
 #include "report/check.h"
+#include "report/snapshots.h"
 
 #include <string.h>
 #include <time.h>
@@ -53,7 +54,9 @@ static struct err *analyse(struct check *c)
 /* "" where nothing is known. */
 static const char *program_of(const struct history_entry *e)
 {
-	return e->head.exe ? os_base_name(e->head.exe) : "";
+	const char *program = snapshots_program(&e->head);
+
+	return program ? program : "";
 }
 
 /* That of the first snapshot of which it is known. */
@@ -136,22 +139,6 @@ static struct err *load_baseline(struct check *c)
 	return core_facts(c->r->opts, path, NULL, NULL, &c->baseline);
 }
 
-/* Files that are in no finding, since they could not be analysed. */
-static struct err *add_failures(struct check *c)
-{
-	static const struct doc_column columns[] = {{"path", "not analysed"}, {"message", "why"}};
-	struct doc *d = c->r->doc;
-	struct doc_table *t = doc_table(d, "failures", "Failures", columns, COUNT_OF(columns));
-	struct history_failures f = {.arena = {NULL, 0}};
-	struct err *err = history_failures(c->h, &f);
-
-	for (size_t i = 0; i < f.v.n; i++)
-		doc_row(t, doc_printf(d, "%s", f.v.v[i].path),
-			doc_printf(d, "%s", f.v.v[i].message));
-	history_failures_fini(&f);
-	return err;
-}
-
 static struct err *apply_rules(struct check *c)
 {
 	struct check_input in = {.rules = &c->rules,
@@ -169,7 +156,7 @@ static struct err *apply_rules(struct check *c)
 		c->r->fired = findings.count[CHECK_FIRED] && !c->r->options.exit_zero;
 		c->r->partial = c->r->partial ||
 				(findings.count[CHECK_UNKNOWN] && !c->r->options.exit_zero);
-		err = add_failures(c);
+		err = snapshots_failures(c->r->doc, c->h);
 	}
 	findings_fini(&findings);
 	return err;

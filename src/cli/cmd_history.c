@@ -5,6 +5,7 @@
 #include "cli/core_facts.h"
 #include "report/diff.h"
 #include "report/facts_fill.h"
+#include "report/snapshots.h"
 #include "report/trend.h"
 #include "store/history.h"
 
@@ -24,11 +25,6 @@ struct task {
 static struct doc_value known(struct doc *d, const char *s)
 {
 	return s ? doc_printf(d, "%s", s) : doc_null();
-}
-
-static struct doc_value size(u64 v)
-{
-	return v == FACT_UNKNOWN ? doc_null() : doc_bytes(v);
 }
 
 static void add_snapshots(struct task *t)
@@ -53,30 +49,15 @@ static void add_snapshots(struct task *t)
 
 		any_partial = any_partial || h->partial;
 		doc_row(table, doc_count(i + 1), doc_printf(d, "%s", units_time(h->time_ns, time)),
-			doc_delta(h->time_ns), size(h->total[FACT_RESIDENT]),
-			size(h->total[FACT_VIRTUAL]), known(d, h->evidence), known(d, h->go),
-			known(d, h->exe), known(d, h->build), known(d, h->process),
+			doc_delta(h->time_ns), snapshots_figure(h->total[FACT_RESIDENT], true),
+			snapshots_figure(h->total[FACT_VIRTUAL], true), known(d, h->evidence),
+			known(d, h->go), known(d, h->exe), known(d, h->build), known(d, h->process),
 			doc_printf(d, "%s", h->time_from), known(d, h->partial),
 			doc_printf(d, "%s", h->path));
 	}
 	if (!any_partial)
 		doc_hide_column(table, 11);
 	d->csv_table = table;
-}
-
-static struct err *add_failures(struct task *t, u64 *n)
-{
-	static const struct doc_column columns[] = {{"path", "not analysed"}, {"message", "why"}};
-	struct doc_table *table =
-		doc_table(t->d, "failures", "Failures", columns, COUNT_OF(columns));
-	struct history_failures f = {.arena = {NULL, 0}};
-	struct err *err = history_failures(t->h, &f);
-
-	for (size_t i = 0; i < f.v.n; i++)
-		doc_row(table, known(t->d, f.v.v[i].path), known(t->d, f.v.v[i].message));
-	*n = f.v.n;
-	history_failures_fini(&f);
-	return err;
 }
 
 /* How many different strings the heads of a list have; NULLs are not counted. */
@@ -101,11 +82,6 @@ static size_t count_distinct(const struct history_list *list,
 	return n;
 }
 
-static const char *program_of(const struct facts_head *h)
-{
-	return h->exe ? os_base_name(h->exe) : NULL;
-}
-
 static const char *build_of(const struct facts_head *h)
 {
 	return h->build;
@@ -114,7 +90,7 @@ static const char *build_of(const struct facts_head *h)
 /* Snapshots that do not belong together should not be taken for a history. */
 static void warn_of_mixture(struct task *t)
 {
-	size_t programs = count_distinct(&t->list, program_of);
+	size_t programs = count_distinct(&t->list, snapshots_program);
 	size_t builds = count_distinct(&t->list, build_of);
 
 	if (programs > 1)
@@ -128,7 +104,6 @@ static void warn_of_mixture(struct task *t)
 
 static struct err *do_list(struct task *t)
 {
-	u64 failures = 0;
 	size_t n = t->list.v.n;
 	char first[UNITS_TIME_BUF], last[UNITS_TIME_BUF];
 
@@ -140,7 +115,7 @@ static struct err *do_list(struct task *t)
 		doc_text(t->d, "No snapshots.");
 	warn_of_mixture(t);
 	add_snapshots(t);
-	return add_failures(t, &failures);
+	return snapshots_failures(t->d, t->h);
 }
 
 /* A snapshot by its number in the list, by path (the last of that name), or "first" or "last". */
@@ -166,13 +141,6 @@ static struct err *find_entry(struct task *t, const char *which, const struct hi
 	return NULL;
 }
 
-static struct doc_value figure(u64 v, enum fact_column c)
-{
-	if (v == FACT_UNKNOWN)
-		return doc_null();
-	return c == FACT_COUNT ? doc_count(v) : doc_bytes(v);
-}
-
 static void show_level(struct doc *d, const struct level *level, const struct facts_level *l)
 {
 	static const struct doc_column columns[] = {{"key", NULL},
@@ -188,9 +156,9 @@ static void show_level(struct doc *d, const struct level *level, const struct fa
 		bool nothing = true;
 		size_t at = doc_row(t, doc_printf(d, "%s", row->key),
 				    doc_string(diff_label(d, row->key)),
-				    figure(row->v[FACT_VIRTUAL], FACT_VIRTUAL),
-				    figure(row->v[FACT_RESIDENT], FACT_RESIDENT),
-				    figure(row->v[FACT_COUNT], FACT_COUNT));
+				    snapshots_figure(row->v[FACT_VIRTUAL], true),
+				    snapshots_figure(row->v[FACT_RESIDENT], true),
+				    snapshots_figure(row->v[FACT_COUNT], false));
 
 		for (int c = 0; c < FACT_COLUMNS; c++) {
 			any[c] = any[c] || row->v[c] != FACT_UNKNOWN;
@@ -224,8 +192,8 @@ static struct err *do_show(struct task *t)
 					       : units_bytes((i64)bytes, resident));
 		doc_value(t->d, "path", doc_printf(t->d, "%s", f.head.path));
 		doc_value(t->d, "time_ns", doc_delta(f.head.time_ns));
-		doc_value(t->d, "virtual", size(f.head.total[FACT_VIRTUAL]));
-		doc_value(t->d, "resident", size(bytes));
+		doc_value(t->d, "virtual", snapshots_figure(f.head.total[FACT_VIRTUAL], true));
+		doc_value(t->d, "resident", snapshots_figure(bytes, true));
 	}
 	for (size_t i = 0; !err && i < levels_count; i++) {
 		const struct facts_level *l = facts_level(&f, levels[i].id);

@@ -2,10 +2,9 @@
 #include "base/log.h"
 #include "base/os.h"
 #include "cli/opts.h"
+#include "cli/result.h"
 #include "cli/session.h"
 #include "out/arrange.h"
-#include "out/pprof.h"
-#include "out/render.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -51,33 +50,6 @@ static void warn_of_gaps(const struct diags *d)
 	}
 }
 
-static struct err *render(const struct doc *d, const struct samples *samples, const struct opts *o,
-			  FILE *f)
-{
-	const struct render_options options = {.exact_bytes = o->exact_bytes};
-
-	switch (o->format) {
-	case FORMAT_TEXT:
-		return render_text(d, &options, f);
-	case FORMAT_JSON:
-		return render_json(d, f);
-	case FORMAT_MD:
-		return render_md(d, &options, f);
-	case FORMAT_JUNIT:
-		return render_junit(d, "spanscope.check", f);
-	case FORMAT_GITHUB:
-		return render_github(d, f);
-	case FORMAT_PPROF:
-		return pprof_write(samples, f);
-	case FORMAT_FOLDED:
-		return samples_write_folded(samples, samples->default_type, f);
-	case FORMAT_DEFAULT:
-	case FORMAT_CSV:
-		break;
-	}
-	return render_csv(d, f);
-}
-
 static int finish(FILE *f)
 {
 	if (f == stdout)
@@ -95,7 +67,7 @@ static struct err *write_result(const struct doc *d, const struct samples *sampl
 
 	if (!f)
 		return err_os("%s cannot be written", name);
-	err = render(d, samples, o, f);
+	err = result_render(d, samples, o, f);
 	if (finish(f) != 0 && !err)
 		err = err_os("the result cannot be written");
 	return err && err->code == ERR_OS ? err_wrap(err, "%s", name) : err;

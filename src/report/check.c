@@ -58,20 +58,6 @@ static void judge_max(struct view *v, struct finding *f)
 	f->result = f->value > f->threshold ? CHECK_FIRED : CHECK_HOLDS;
 }
 
-/* The median of all but the last. */
-static struct err *median_before(const struct view *v, double *ret)
-{
-	ARRAY(double) y = {NULL};
-	struct err *err = NULL;
-
-	for (size_t i = 0; !err && i + 1 < v->samples.n; i++)
-		err = array_push(&y, v->samples.v[i].y);
-	if (!err)
-		*ret = stats_median(y.v, y.n);
-	array_free(&y);
-	return err;
-}
-
 static void baseline_figure(struct view *v, struct finding *f, double *ret)
 {
 	const struct facts *b = v->in->baseline;
@@ -111,7 +97,7 @@ static struct err *growth_reference(struct view *v, struct finding *f, double *r
 	}
 	f->first = (size_t)v->samples.v[0].x;
 	if (v->rule->over == OVER_MEDIAN)
-		return median_before(v, ret);
+		return stats_median_y(v->samples.v, v->samples.n - 1, ret);
 	*ret = v->samples.v[0].y;
 	return NULL;
 }
@@ -139,26 +125,19 @@ static struct err *judge_growth(struct view *v, struct finding *f)
 	return NULL;
 }
 
-/* The window's samples by time or by place, and their median. */
-static struct err *window_of(const struct view *v, size_t n, struct sample *ret, double *median)
+/* The last samples, by time or by place. */
+static void window_of(const struct view *v, size_t n, struct sample *ret)
 {
 	const struct sample *from = &v->samples.v[v->samples.n - n];
 	const struct history_entry *e = v->in->list->v.v;
-	ARRAY(double) y = {NULL};
-	struct err *err = NULL;
 
-	for (size_t i = 0; !err && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		i64 ns = e[(size_t)from[i].x].head.time_ns - e[(size_t)from[0].x].head.time_ns;
 
 		ret[i] = from[i];
 		if (v->rule->per_hour)
 			ret[i].x = (double)ns / HOUR_NS;
-		err = array_push(&y, from[i].y);
 	}
-	if (!err)
-		*median = stats_median(y.v, y.n);
-	array_free(&y);
-	return err;
 }
 
 static struct err *judge_window(struct view *v, struct finding *f, const struct sample *w, size_t n,
@@ -195,7 +174,8 @@ static struct err *judge_trend(struct view *v, struct finding *f)
 	}
 	f->first = (size_t)v->samples.v[v->samples.n - n].x;
 	f->last = (size_t)v->samples.v[v->samples.n - 1].x;
-	TRY(window_of(v, n, window, &median));
+	window_of(v, n, window);
+	TRY(stats_median_y(window, n, &median));
 	return judge_window(v, f, window, n, median);
 }
 

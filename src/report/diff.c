@@ -5,6 +5,7 @@
 
 #include "base/units.h"
 #include "report/facts_fill.h"
+#include "report/snapshots.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -104,13 +105,6 @@ const char *diff_label(struct doc *d, const char *key)
 	return doc_printf(d, "%.*s...", (int)keep, key).string;
 }
 
-static struct doc_value figure(u64 v, bool bytes)
-{
-	if (!is_known(v))
-		return doc_null();
-	return bytes ? doc_bytes(v) : doc_count(v);
-}
-
 /* A difference, as large as it is. */
 static struct doc_value step(i64 v, bool bytes)
 {
@@ -174,14 +168,14 @@ static struct doc_table *add_rows(struct doc *d, const struct changes *changes)
 		v[0] = doc_printf(d, "%s", c->key);
 		v[1] = doc_string(diff_label(d, c->key));
 		v[2] = doc_string(measure_name(c->measure));
-		v[3] = figure(c->a, bytes);
-		v[4] = figure(c->b, bytes);
+		v[3] = snapshots_figure(c->a, bytes);
+		v[4] = snapshots_figure(c->b, bytes);
 		v[5] = known ? doc_delta(c->delta) : doc_null();
 		v[6] = known ? step(c->delta, bytes) : doc_null();
 		v[7] = number ? step((i64)n1 - (i64)n0, false) : doc_null();
 		for (int k = 0; k < FACT_COLUMNS; k++) {
-			v[8 + 3 * k] = figure(c->v[0][k], k != FACT_COUNT);
-			v[9 + 3 * k] = figure(c->v[1][k], k != FACT_COUNT);
+			v[8 + 3 * k] = snapshots_figure(c->v[0][k], k != FACT_COUNT);
+			v[9 + 3 * k] = snapshots_figure(c->v[1][k], k != FACT_COUNT);
 			v[10 + 3 * k] = delta_figure(c->v[0][k], c->v[1][k]);
 		}
 		any_count = any_count || number;
@@ -214,8 +208,8 @@ static void add_head(struct doc *d, const char *key, const struct facts *f)
 	doc_set(o, "process", copy(d, h->process));
 	doc_set(o, "evidence", copy(d, h->evidence));
 	doc_set(o, "partial", copy(d, h->partial));
-	doc_set(o, "virtual", figure(h->total[FACT_VIRTUAL], true));
-	doc_set(o, "resident", figure(h->total[FACT_RESIDENT], true));
+	doc_set(o, "virtual", snapshots_figure(h->total[FACT_VIRTUAL], true));
+	doc_set(o, "resident", snapshots_figure(h->total[FACT_RESIDENT], true));
 }
 
 static void add_heads(struct doc *d, const struct facts *a, const struct facts *b)
@@ -232,7 +226,7 @@ static void add_heads(struct doc *d, const struct facts *a, const struct facts *
 
 		doc_row(t, doc_string(i ? "B" : "A"), copy(d, h->path),
 			doc_printf(d, "%s", units_time(h->time_ns, time)), copy(d, h->go),
-			figure(h->total[FACT_RESIDENT], true), copy(d, h->evidence));
+			snapshots_figure(h->total[FACT_RESIDENT], true), copy(d, h->evidence));
 	}
 	add_head(d, "a", a);
 	add_head(d, "b", b);

@@ -18,35 +18,52 @@ static const char *class_key(struct doc *d, const struct class_row *r)
 		       : doc_printf(d, "large%s", noscan).string;
 }
 
-struct err *fill_sizeclasses(struct filler *f, const char *id)
+/* Adds a row for each size class in use, with the figures that `figures` takes of it. */
+static struct err *fill_rows(struct filler *f, const char *id,
+			     struct fact (*figures)(const struct snapshot *s,
+						    const struct class_row *r))
 {
 	struct class_row rows[SPANCLASS_COUNT];
-	bool pages = f->s->im->res.evidence != EVIDENCE_UNKNOWN;
 	struct facts_level *level;
 
 	if (!f->s->gort)
 		return NULL;
 	TRY(facts_add_level(f->f, id, &level));
 	sizeclass_rows(f->s, rows);
-	for (size_t i = 0; i < SPANCLASS_COUNT && rows[i].spans; i++)
-		TRY(facts_add(f->f, level, class_key(f->d, &rows[i]), rows[i].pages * GO_PAGE_BYTES,
-			      pages ? rows[i].resident : FACT_UNKNOWN, rows[i].used));
+	for (size_t i = 0; i < SPANCLASS_COUNT && rows[i].spans; i++) {
+		struct fact fact = figures(f->s, &rows[i]);
+
+		TRY(facts_add(f->f, level, class_key(f->d, &rows[i]), fact.v[FACT_VIRTUAL],
+			      fact.v[FACT_RESIDENT], fact.v[FACT_COUNT]));
+	}
 	return NULL;
+}
+
+static struct fact span_figures(const struct snapshot *s, const struct class_row *r)
+{
+	bool pages = s->im->res.evidence != EVIDENCE_UNKNOWN;
+
+	return (struct fact){.v = {[FACT_VIRTUAL] = r->pages * GO_PAGE_BYTES,
+				   [FACT_RESIDENT] = pages ? r->resident : FACT_UNKNOWN,
+				   [FACT_COUNT] = r->used}};
+}
+
+static struct fact gap_figures(const struct snapshot *s, const struct class_row *r)
+{
+	(void)s;
+	return (struct fact){.v = {[FACT_VIRTUAL] = r->free,
+				   [FACT_RESIDENT] = FACT_UNKNOWN,
+				   [FACT_COUNT] = r->slots - r->used}};
+}
+
+struct err *fill_sizeclasses(struct filler *f, const char *id)
+{
+	return fill_rows(f, id, span_figures);
 }
 
 struct err *fill_gaps(struct filler *f, const char *id)
 {
-	struct class_row rows[SPANCLASS_COUNT];
-	struct facts_level *level;
-
-	if (!f->s->gort)
-		return NULL;
-	TRY(facts_add_level(f->f, id, &level));
-	sizeclass_rows(f->s, rows);
-	for (size_t i = 0; i < SPANCLASS_COUNT && rows[i].spans; i++)
-		TRY(facts_add(f->f, level, class_key(f->d, &rows[i]), rows[i].free, FACT_UNKNOWN,
-			      rows[i].slots - rows[i].used));
-	return NULL;
+	return fill_rows(f, id, gap_figures);
 }
 
 /* A stack as a key: its state, then its calls, the innermost first. */

@@ -17,6 +17,19 @@ double stats_median(double *v, size_t n)
 	return n % 2 ? v[n / 2] : v[n / 2 - 1] + (v[n / 2] - v[n / 2 - 1]) / 2;
 }
 
+struct err *stats_median_y(const struct sample *v, size_t n, double *ret)
+{
+	ARRAY(double) y = {NULL};
+	struct err *err = NULL;
+
+	for (size_t i = 0; !err && i < n; i++)
+		err = array_push(&y, v[i].y);
+	if (!err)
+		*ret = stats_median(y.v, y.n);
+	array_free(&y);
+	return err;
+}
+
 struct err *stats_slope(const struct sample *v, size_t n, bool *known, double *ret)
 {
 	ARRAY(double) slopes = {NULL};

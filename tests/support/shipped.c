@@ -1,9 +1,8 @@
 #include "support/shipped.h"
 
 #include "base/mem.h"
+#include "cli/result.h"
 #include "gort/rtget.h"
-#include "out/pprof.h"
-#include "out/render.h"
 
 #include <unistd.h>
 
@@ -231,34 +230,6 @@ static struct err *read_runtime(const struct shipped *s, struct session *now)
 	return NULL;
 }
 
-static struct err *render(const struct doc *doc, const struct samples *samples,
-			  const struct opts *o, FILE *f)
-{
-	const struct render_options options = {.exact_bytes = o->exact_bytes};
-
-	rewind(f);
-	switch (o->format) {
-	case FORMAT_TEXT:
-		return render_text(doc, &options, f);
-	case FORMAT_JSON:
-		return render_json(doc, f);
-	case FORMAT_MD:
-		return render_md(doc, &options, f);
-	case FORMAT_JUNIT:
-		return render_junit(doc, "spanscope.check", f);
-	case FORMAT_GITHUB:
-		return render_github(doc, f);
-	case FORMAT_PPROF:
-		return pprof_write(samples, f);
-	case FORMAT_FOLDED:
-		return samples_write_folded(samples, samples->default_type, f);
-	case FORMAT_DEFAULT:
-	case FORMAT_CSV:
-		break;
-	}
-	return render_csv(doc, f);
-}
-
 static struct err *write_report(struct shipped *s, struct session *now, const struct opts *o,
 				struct doc *doc)
 {
@@ -274,8 +245,10 @@ static struct err *write_report(struct shipped *s, struct session *now, const st
 	report_diagnostics(doc, &snapshot);
 	if (!err)
 		err = doc_take_error(doc);
-	if (!err)
-		err = render(doc, &samples, o, s->out);
+	if (!err) {
+		rewind(s->out);
+		err = result_render(doc, &samples, o, s->out);
+	}
 	samples_fini(&samples);
 	return err;
 }
