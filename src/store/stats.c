@@ -24,7 +24,7 @@ struct err *stats_median_y(const struct sample *v, size_t n, double *ret)
 
 	for (size_t i = 0; !err && i < n; i++)
 		err = array_push(&y, v[i].y);
-	if (!err)
+	if (!err && y.n)
 		*ret = stats_median(y.v, y.n);
 	array_free(&y);
 	return err;

@@ -11,7 +11,8 @@ struct sample {
 /* The middle value, or the mean of the two in the middle. Sorts the values; n must not be 0. */
 double stats_median(double *v, size_t n);
 
-/* The same of the y of samples, which stay in order. The only error is the end of memory. */
+/* The same of the y of samples, which stay in order; of none, *ret stays as it was. The only error
+ * is the end of memory. */
 struct err *stats_median_y(const struct sample *v, size_t n, double *ret) ERR_RESULT;
 
 /* The slope of the line through the samples by Theil and Sen: the median of the slopes between all
