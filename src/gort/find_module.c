@@ -54,14 +54,35 @@ static bool table_fits(const struct finder *f, va_t m)
 	       names > header && functions > names && functions - header < MAX_PART_BYTES;
 }
 
-/* Code is mapped from a file, and may be run. */
+/* Code may be run, is mapped from a file, and has no gaps. */
 static bool is_text(const struct finder *f, struct range text)
 {
-	const struct vma *v = image_vma(f->rt->im, text.lo);
+	const struct image *im = f->rt->im;
 
-	return text.hi - text.lo >= LEAST_TEXT_BYTES && v && image_vma(f->rt->im, text.hi - 1) &&
-	       (v->kind == VMA_FILE || !f->rt->im->files.n) &&
-	       (!v->perm_known || (v->perm & PERM_X));
+	if (text.hi - text.lo < LEAST_TEXT_BYTES)
+		return false;
+	for (va_t va = text.lo; va < text.hi;) {
+		const struct vma *v = image_vma(im, va);
+
+		if (!v || (v->kind != VMA_FILE && im->files.n) ||
+		    (v->perm_known && !(v->perm & PERM_X)))
+			return false;
+		va = v->hi;
+	}
+	return true;
+}
+
+/* A part of the module's variables. The linker aligns their beginnings, not their ends. */
+static bool read_part(const struct finder *f, va_t m, enum rt_field lo, enum rt_field hi,
+		      struct range *ret)
+{
+	return read_pair(f, m, lo, hi, ret) && ret->lo && ret->lo % sizeof(va_t) == 0;
+}
+
+/* No module is known to be without variables that have pointers. */
+static bool has_words(struct range part)
+{
+	return part.hi - part.lo >= sizeof(va_t);
 }
 
 static bool is_module(const struct finder *f, va_t m)
@@ -69,10 +90,10 @@ static bool is_module(const struct finder *f, va_t m)
 	struct range text, noptrdata, data, bss, noptrbss;
 
 	return read_pair(f, m, RT_MODULE_TEXT, RT_MODULE_ETEXT, &text) && is_text(f, text) &&
-	       read_pair(f, m, RT_MODULE_NOPTRDATA, RT_MODULE_ENOPTRDATA, &noptrdata) &&
-	       read_pair(f, m, RT_MODULE_DATA, RT_MODULE_EDATA, &data) && data.lo < data.hi &&
-	       read_pair(f, m, RT_MODULE_BSS, RT_MODULE_EBSS, &bss) && bss.lo < bss.hi &&
-	       read_pair(f, m, RT_MODULE_NOPTRBSS, RT_MODULE_ENOPTRBSS, &noptrbss) &&
+	       read_part(f, m, RT_MODULE_NOPTRDATA, RT_MODULE_ENOPTRDATA, &noptrdata) &&
+	       read_part(f, m, RT_MODULE_DATA, RT_MODULE_EDATA, &data) && has_words(data) &&
+	       read_part(f, m, RT_MODULE_BSS, RT_MODULE_EBSS, &bss) && has_words(bss) &&
+	       read_part(f, m, RT_MODULE_NOPTRBSS, RT_MODULE_ENOPTRBSS, &noptrbss) &&
 	       mask_fits(f, m, RT_MODULE_GCDATA_N, data) &&
 	       mask_fits(f, m, RT_MODULE_GCBSS_N, bss) && table_fits(f, m);
 }
@@ -114,30 +135,6 @@ static struct err *search(const struct finder *f, struct modules_found *found)
 	return NULL;
 }
 
-/* How far a module's record lies from the variables of its executable. */
-static u64 distance(const struct finder *f, va_t m)
-{
-	va_t data = 0;
-
-	if (!find_field(f, m, RT_MODULE_NOPTRDATA, &data))
-		return UINT64_MAX;
-	return m > data ? m - data : data - m;
-}
-
-/* Whether there is another record of the same code, nearer to its variables: where the core does
- * not tell what memory is a file's, a copy of one in the heap looks like a module too. */
-static bool is_copy(const struct finder *f, const struct modules_found *found, va_t m)
-{
-	va_t text, other;
-
-	for (size_t i = 0; i < found->v.n; i++)
-		if (found->v.v[i] != m && find_field(f, m, RT_MODULE_TEXT, &text) &&
-		    find_field(f, found->v.v[i], RT_MODULE_TEXT, &other) && text == other &&
-		    distance(f, found->v.v[i]) < distance(f, m))
-			return true;
-	return false;
-}
-
 /* A module that no other one is followed by begins a runtime's list. */
 static void choose_first(const struct finder *f, const struct modules_found *found,
 			 struct find_answer *first)
@@ -151,7 +148,7 @@ static void choose_first(const struct finder *f, const struct modules_found *fou
 			follows = find_field(f, found->v.v[j], RT_MODULE_NEXT, &next) &&
 				  next == found->v.v[i];
 		}
-		if (!follows && !is_copy(f, found, found->v.v[i]))
+		if (!follows)
 			find_take(first, found->v.v[i], 0);
 	}
 }

@@ -318,6 +318,48 @@ static void test_not_scavenge(void **state)
 	}
 }
 
+/* Words of a goroutine's stack that are in order as a module's bounds are: seen in cores of
+ * qemu-user, which do not tell what memory is a file's. */
+static void test_stack_is_no_module(void **state)
+{
+	static const enum rt_field fields[] = {
+		RT_MODULE_TEXT,       RT_MODULE_ETEXT,     RT_MODULE_NOPTRDATA,
+		RT_MODULE_ENOPTRDATA, RT_MODULE_DATA,      RT_MODULE_EDATA,
+		RT_MODULE_BSS,        RT_MODULE_EBSS,      RT_MODULE_NOPTRBSS,
+		RT_MODULE_ENOPTRBSS,  RT_MODULE_PC_HEADER, RT_MODULE_FUNCNAMETAB,
+		RT_MODULE_PCLNTABLE,
+	};
+	static struct shipped s;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cores); i++) {
+		struct memfile_change changes[COUNT_OF(fields)];
+		struct diags d = {0};
+		struct image bare;
+		struct rt rt;
+		u64 text;
+		va_t at;
+
+		open_core(&s, cores[i]);
+		rt = unplaced(&s, &d);
+		bare = *rt.im;
+		bare.files.n = 0;
+		rt.im = &bare;
+		at = zero_words(&s, RT_MODULE_NOPTRBSS, RT_MODULE_ENOPTRBSS,
+				rt_size(&rt, RT_MODULE) / 8);
+		assert_ok(rt_u(&rt, s.base.gort.rt.globals[RT_G_FIRSTMODULEDATA], RT_MODULE_TEXT,
+			       &text));
+		for (size_t j = 0; j < COUNT_OF(fields); j++)
+			changes[j] = shipped_poke(&s, rt_addr(&rt, at, fields[j]),
+						  j ? at + 2 * j : text + 0x734);
+		assert_ok(find_single_runtime(&rt));
+		for (size_t j = COUNT_OF(changes); j-- > 0;)
+			memfile_undo(&s.file, &changes[j]);
+		diags_fini(&d);
+		shipped_close(&s);
+	}
+}
+
 /* A variable of the program with numbers like those of sched, where the program has changed the
  * limit of threads (dockerd): the lists of idle Ms and Ps tell. */
 static void test_not_sched(void **state)
@@ -386,5 +428,5 @@ static void test_damage(void **state)
 }
 
 TEST_MAIN(TEST(test_found), TEST(test_tagged_pointers), TEST(test_settings), TEST(test_refused),
-	  TEST(test_bucket_in_no_table), TEST(test_not_scavenge), TEST(test_not_sched),
-	  TEST(test_damage))
+	  TEST(test_bucket_in_no_table), TEST(test_stack_is_no_module), TEST(test_not_scavenge),
+	  TEST(test_not_sched), TEST(test_damage))
