@@ -315,7 +315,9 @@ def parse():
     parser.add_argument("--dumps", default="kernel,gcore")
     parser.add_argument("--all", action="store_true",
                         help="each release by each dump, not one by one")
-    parser.add_argument("--many", default="goroutines", help="whose cores make the large batch")
+    parser.add_argument("--many", default="goroutines",
+                        help="whose cores make the large batch (its memory is measured: "
+                        "without sanitizers)")
     parser.add_argument("--count", type=int, default=MANY)
     return parser.parse_args()
 
