@@ -8,6 +8,7 @@ classes of the original; each the evidence that is left in it. Lines are those o
 """
 
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -233,9 +234,44 @@ def check_full_disk(target, folder, options):
     yield from check_cut(tool, truth.read(folder), "disk was full when the kernel wrote it")
 
 
+def cpu_seconds(pid):
+    user, system = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def check_late(target, folder, options):
+    """Copies of /proc from before the process ran on are told, those from when it stood still
+    are not."""
+    deadline = live.start(target)
+    child = subprocess.Popen(["sh", "-c", "while :; do :; done"], cwd=folder,
+                             start_new_session=True)
+    try:
+        live.keep_sidecar(child.pid, folder, deadline)
+        child.send_signal(signal.SIGCONT)
+        while cpu_seconds(child.pid) < 2.5 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        (folder / "process").rename(folder / "early")
+        live.keep_sidecar(child.pid, folder, deadline)
+        child.send_signal(signal.SIGABRT)
+        child.send_signal(signal.SIGCONT)
+        child.wait()
+    finally:
+        live.end(child)
+    tool = live.Tool(options.spanscope, live.find_core(folder).rename(folder / "core"), deadline)
+    for name, late in (("early", True), ("process", False)):
+        (folder / name).rename(folder / "core.d")
+        document = tool.run_json("overview", statuses=(4,))  # there is no Go in it
+        if document["evidence"] != "exact":
+            yield f"{name}: evidence {document['evidence']}"
+        found = {finding["code"] for finding in document["diagnostics"]}
+        if ("sidecar-time" in found) != late:
+            yield f"{name}: findings {found}"
+        (folder / "core.d").rename(folder / name)
+
+
 PARTS = {
     "gcore": [check_debuggers],
-    "kernel": [check_copies, check_limit, check_full_disk],
+    "kernel": [check_copies, check_limit, check_full_disk, check_late],
     "cgroup": [cgroup.check],
     "systemd": [handlers.check_systemd],
     "handler": [handlers.check_handler],
