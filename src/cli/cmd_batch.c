@@ -236,6 +236,7 @@ static struct err *run(struct batch *b)
 	TRY(plan(b));
 	work.n = b->todo.n;
 	work.jobs = job_count(b);
+	work.timeout_ns = o->timeout_ns;
 	b->stage = log_stage_begin("batch");
 	TRY(workers_run(&work));
 	log_stage_end(&b->stage, b->todo.n, "snapshots");

@@ -169,6 +169,8 @@ static struct err *set_store_option(struct report_options *r, enum option_id id,
 		TRY(set_positive("--jobs", arg, MAX_JOBS, &n));
 		r->jobs = (unsigned)n;
 		return NULL;
+	case OPTION_TIMEOUT:
+		return err_wrap(units_parse_duration(arg, &r->timeout_ns), "--timeout");
 	case OPTION_LAST:
 		return set_positive("--last", arg, UINT32_MAX, &r->last);
 	default:

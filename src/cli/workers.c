@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/units.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,11 +11,13 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
 #define RESULT_MAX ((size_t)64 << 20)
 #define READ_BYTES ((size_t)64 << 10)
 #define STATUS_BUG 5
+#define NS_PER_SECOND ((u64)1000000000)
 
 struct worker {
 	pid_t pid; /* 0: idle */
@@ -32,6 +35,17 @@ struct pool {
 	unsigned busy;
 };
 
+/* In the child: a signal ends it when its time is over, wherever it is. */
+static void limit_time(u64 ns)
+{
+	const struct itimerval timer = {
+		.it_value = {.tv_sec = (time_t)(ns / NS_PER_SECOND),
+			     .tv_usec = (suseconds_t)(ns % NS_PER_SECOND / 1000)}};
+
+	signal(SIGALRM, SIG_DFL);
+	setitimer(ITIMER_REAL, &timer, NULL);
+}
+
 /* In the child: everything that it says goes into the pipe. */
 __attribute__((noreturn)) static void be_worker(const struct work *w, size_t item, int fd)
 {
@@ -43,6 +57,7 @@ __attribute__((noreturn)) static void be_worker(const struct work *w, size_t ite
 	log_set_level(LOG_QUIET);
 	if (!out || dup2(fd, STDERR_FILENO) < 0)
 		_exit(1);
+	limit_time(w->timeout_ns);
 	mem_set_limit(mem_limit() / w->jobs);
 	err = w->work(w->arg, item, out);
 	if (err) {
@@ -105,7 +120,7 @@ static struct err *finish(struct pool *p, struct worker *worker)
 {
 	int status = reap(worker);
 	struct work_result r = {.n = worker->text.n};
-	char how[64];
+	char how[64], time[UNITS_BUF];
 
 	p->busy--;
 	TRY(array_push(&worker->text, '\0'));
@@ -114,6 +129,10 @@ static struct err *finish(struct pool *p, struct worker *worker)
 	r.bug = WIFEXITED(status) && WEXITSTATUS(status) == STATUS_BUG;
 	if (worker->too_long) {
 		r = (struct work_result){.text = "its result is too long"};
+	} else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
+		snprintf(how, sizeof(how), "it took longer than %s (--timeout)",
+			 units_duration(p->w->timeout_ns, time));
+		r = (struct work_result){.text = how};
 	} else if (WIFSIGNALED(status)) {
 		bool killed = WTERMSIG(status) == SIGKILL;
 

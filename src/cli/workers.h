@@ -23,8 +23,9 @@ struct work_result {
 typedef struct err *result_fn(void *arg, size_t i, const struct work_result *result);
 
 struct work {
-	size_t n;      /* items 0 .. n - 1 begin in this order */
-	unsigned jobs; /* so many at a time */
+	size_t n;       /* items 0 .. n - 1 begin in this order */
+	unsigned jobs;  /* so many at a time */
+	u64 timeout_ns; /* of one item: its child is ended then; 0: none */
 	work_fn *work;
 	result_fn *result;
 	void *arg;

@@ -60,6 +60,7 @@ struct report_options {
 	const char *program;        /* of history_filter; NULL: all */
 	bool by_name;               /* the snapshots in the order of their names */
 	unsigned jobs;              /* 0: one a CPU */
+	u64 timeout_ns;             /* of one file; 0: none */
 	u64 last;                   /* only so many snapshots; 0: all */
 
 	/* check */

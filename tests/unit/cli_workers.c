@@ -58,7 +58,7 @@ static void test_each_has_its_result(void **state)
 	(void)state;
 	for (unsigned jobs = 1; jobs <= 4; jobs += 3) {
 		struct seen s = {.count = 0};
-		const struct work w = {ITEMS, jobs, work, result, &s};
+		const struct work w = {ITEMS, jobs, 0, work, result, &s};
 
 		mem_set_limit((u64)1 << 30);
 		assert_ok(workers_run(&w));
@@ -79,7 +79,7 @@ static void test_each_has_its_result(void **state)
 static void test_an_error_ends_all(void **state)
 {
 	struct seen s = {.stop_after = 2};
-	const struct work w = {ITEMS, 3, work, result, &s};
+	const struct work w = {ITEMS, 3, 0, work, result, &s};
 
 	(void)state;
 	assert_err(workers_run(&w), ERR_OS, "no more");
@@ -87,4 +87,26 @@ static void test_an_error_ends_all(void **state)
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* there are no children */
 }
 
-TEST_MAIN(TEST(test_each_has_its_result), TEST(test_an_error_ends_all))
+static struct err *hang_once(void *arg, size_t i, FILE *out)
+{
+	(void)arg;
+	while (i == 1)
+		pause();
+	fprintf(out, "result %zu", i);
+	return NULL;
+}
+
+static void test_a_hanging_one_is_ended(void **state)
+{
+	struct seen s = {.count = 0};
+	const struct work w = {3, 1, 200000000, hang_once, result, &s};
+
+	(void)state;
+	assert_ok(workers_run(&w));
+	assert_int_equal(s.count, 3);
+	assert_true(s.done[0] && !s.done[1] && !s.bug[1] && s.done[2]);
+	assert_string_equal(s.text[1], "it took longer than 200 ms (--timeout)");
+}
+
+TEST_MAIN(TEST(test_each_has_its_result), TEST(test_an_error_ends_all),
+	  TEST(test_a_hanging_one_is_ended))
