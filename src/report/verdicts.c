@@ -7,12 +7,12 @@
 
 #define LEAST_BYTES ((u64)1 << 20) /* less is no answer to anything, whatever its share */
 
-u64 facts_resident(const struct facts *f, enum category c)
+u64 judged_resident(const struct judged *f, enum category c)
 {
 	return ledger_columns(f->s->ledger, c).state[STATE_RESIDENT];
 }
 
-const char *facts_size(const struct facts *f, u64 bytes)
+const char *judged_size(const struct judged *f, u64 bytes)
 {
 	char buf[UNITS_BUF];
 
@@ -59,19 +59,19 @@ static int by_weight(const void *a, const void *b)
 }
 
 /* Unwinding a million goroutines takes seconds: only where their stacks matter. */
-static struct err *find_groups(struct facts *f, struct goroutine_groups *gg)
+static struct err *find_groups(struct judged *f, struct goroutine_groups *gg)
 {
 	const struct group_options none = {.labels = false};
-	u64 bytes = facts_resident(f, CAT_STACK_USED) + facts_resident(f, CAT_STACK_UNUSED);
+	u64 bytes = judged_resident(f, CAT_STACK_USED) + judged_resident(f, CAT_STACK_UNUSED);
 
 	if (bytes < MAX(f->total / 1000 * STACKS_LEAST_PERMILLE, LEAST_BYTES))
 		return NULL;
 	f->groups = gg;
 	TRY(goroutine_groups_open(f->s, &none, NULL, gg));
-	return facts_find_leak(f);
+	return judged_find_leak(f);
 }
 
-static void judge_all(struct facts *f, struct verdict ret[static VERDICT_MAX], size_t *n)
+static void judge_all(struct judged *f, struct verdict ret[static VERDICT_MAX], size_t *n)
 {
 	for (size_t i = 0; i < COUNT_OF(rules); i++) {
 		struct verdict v = {.id = rules[i].id,
@@ -89,14 +89,14 @@ static void judge_all(struct facts *f, struct verdict ret[static VERDICT_MAX], s
 struct err *verdicts_find(const struct snapshot *s, struct doc *d,
 			  struct verdict ret[static VERDICT_MAX], size_t *n)
 {
-	struct facts f = {.s = s, .d = d};
+	struct judged f = {.s = s, .d = d};
 	struct goroutine_groups gg = {.resident = {NULL, 0, 0}};
 	struct err *err;
 
 	*n = 0;
 	f.total = ledger_total(s->ledger).state[STATE_RESIDENT];
 	TRY(mstats_read(s->gort, &f.m));
-	facts_find_cleared(&f);
+	judged_find_cleared(&f);
 	err = find_groups(&f, &gg);
 	if (!err)
 		judge_all(&f, ret, n);

@@ -8,7 +8,7 @@
 #define LEAK_COUNT 100    /* fewer are no leak, whatever their size */
 #define NOSPLIT_BYTES 800 /* stackNosplit: what a GC adds to the bytes in use */
 
-static size_t count_goroutines(const struct facts *f, bool dead)
+static size_t count_goroutines(const struct judged *f, bool dead)
 {
 	size_t n = 0;
 
@@ -29,7 +29,7 @@ static u64 shrinkable(const struct goroutine *g)
 	return size - left;
 }
 
-static u64 shrinkable_stacks(const struct facts *f, u64 *all)
+static u64 shrinkable_stacks(const struct judged *f, u64 *all)
 {
 	u64 sum = 0;
 
@@ -46,7 +46,7 @@ static u64 shrinkable_stacks(const struct facts *f, u64 *all)
 }
 
 /* A sentence about the goroutines that have most of the stacks; "" when that is no great part. */
-static const char *largest_group(const struct facts *f)
+static const char *largest_group(const struct judged *f)
 {
 	const struct goroutine_groups *gg = f->groups;
 	size_t most = 0;
@@ -66,10 +66,11 @@ static const char *largest_group(const struct facts *f)
 		   group_place(f->d, gg, &gg->g.v.v[most]));
 }
 
-void judge_goroutine_stacks(const struct facts *f, struct verdict *v)
+void judge_goroutine_stacks(const struct judged *f, struct verdict *v)
 {
-	u64 used = facts_resident(f, CAT_STACK_USED), unused = facts_resident(f, CAT_STACK_UNUSED);
-	u64 cached = facts_resident(f, CAT_STACK_CACHED), all;
+	u64 used = judged_resident(f, CAT_STACK_USED),
+	    unused = judged_resident(f, CAT_STACK_UNUSED);
+	u64 cached = judged_resident(f, CAT_STACK_CACHED), all;
 	u64 shrink = MIN(shrinkable_stacks(f, &all), unused);
 	size_t n = count_goroutines(f, false);
 
@@ -78,14 +79,14 @@ void judge_goroutine_stacks(const struct facts *f, struct verdict *v)
 	v->summary = SAY(f,
 			 "%s are the stacks of %zu goroutines (StackInuse), %s on average: %s "
 			 "in use, %s of room below, %s cached for new ones",
-			 facts_size(f, v->bytes), n, facts_size(f, all / MAX(n, 1)),
-			 facts_size(f, used), facts_size(f, unused), facts_size(f, cached));
+			 judged_size(f, v->bytes), n, judged_size(f, all / MAX(n, 1)),
+			 judged_size(f, used), judged_size(f, unused), judged_size(f, cached));
 	v->remedy =
 		SAY(f,
 		    "%sFewer goroutines, or ones that wait near the top of their stack: a stack "
 		    "that grew is halved by each GC while less than a quarter of it is in use "
 		    "(%s of these), and cached stacks are freed by the next.",
-		    largest_group(f), facts_size(f, shrink));
+		    largest_group(f), judged_size(f, shrink));
 	verdict_evidence(v, "goroutines", n);
 	verdict_evidence(v, "used", used);
 	verdict_evidence(v, "unused", unused);
@@ -101,7 +102,7 @@ static u64 descriptor_bytes(const struct gort *gort, const struct goroutine *g)
 	return s && s->state == SPAN_IN_USE ? s->elemsize : 0;
 }
 
-void judge_dead_goroutines(const struct facts *f, struct verdict *v)
+void judge_dead_goroutines(const struct judged *f, struct verdict *v)
 {
 	size_t dead = count_goroutines(f, true), alive = count_goroutines(f, false);
 	const struct gort *gort = f->s->gort;
@@ -114,14 +115,14 @@ void judge_dead_goroutines(const struct facts *f, struct verdict *v)
 	v->summary = SAY(f,
 			 "%s of the objects (HeapAlloc) are the descriptors of %zu goroutines that "
 			 "ended; %zu live",
-			 facts_size(f, v->bytes), dead, alive);
+			 judged_size(f, v->bytes), dead, alive);
 	v->remedy = "The runtime never frees them, only uses them again: limit how many goroutines "
 		    "run at a time. A restart is the only way back.";
 	verdict_evidence(v, "dead", dead);
 	verdict_evidence(v, "alive", alive);
 }
 
-static const char *duration(const struct facts *f, u64 ns)
+static const char *duration(const struct judged *f, u64 ns)
 {
 	char buf[UNITS_BUF];
 
@@ -129,7 +130,7 @@ static const char *duration(const struct facts *f, u64 ns)
 }
 
 /* Whether most of a group have waited for long for what other goroutines would have to do. */
-static bool looks_leaked(const struct facts *f, const struct group *g)
+static bool looks_leaked(const struct judged *f, const struct group *g)
 {
 	enum wait_kind kind;
 
@@ -151,7 +152,7 @@ static void add_to_leak(struct leak *l, const struct goroutine_groups *gg, size_
 }
 
 /* Those that one go statement has started are one leak, though they may wait at several lines. */
-struct err *facts_find_leak(struct facts *f)
+struct err *judged_find_leak(struct judged *f)
 {
 	const struct goroutine_groups *gg = f->groups;
 	ARRAY(struct leak) leaks = {0};
@@ -182,7 +183,7 @@ struct err *facts_find_leak(struct facts *f)
 	return err;
 }
 
-void judge_goroutine_leak(const struct facts *f, struct verdict *v)
+void judge_goroutine_leak(const struct judged *f, struct verdict *v)
 {
 	const struct leak *l = &f->leak;
 	const char *creation;
@@ -195,7 +196,7 @@ void judge_goroutine_leak(const struct facts *f, struct verdict *v)
 		f,
 		"%s are the stacks of %llu goroutines that may be leaked: they have waited "
 		"for %s or longer, most for '%s' in %s",
-		facts_size(f, v->bytes), (unsigned long long)l->count, duration(f, LONG_WAIT_NS),
+		judged_size(f, v->bytes), (unsigned long long)l->count, duration(f, LONG_WAIT_NS),
 		group_state(&f->s->gort->rt, l->largest), group_place(f->d, f->groups, l->largest));
 	v->remedy = SAY(
 		f,
@@ -210,13 +211,13 @@ void judge_goroutine_leak(const struct facts *f, struct verdict *v)
 }
 
 /* What a thread keeps in memory while it has nothing to do. */
-static u64 thread_bytes(const struct facts *f, const struct machine *m)
+static u64 thread_bytes(const struct judged *f, const struct machine *m)
 {
 	return report_resident(f->s->im, m->g0.lo, m->g0.hi) +
 	       report_resident(f->s->im, m->gsignal.lo, m->gsignal.hi);
 }
 
-void judge_idle_threads(const struct facts *f, struct verdict *v)
+void judge_idle_threads(const struct judged *f, struct verdict *v)
 {
 	const struct gort *gort = f->s->gort;
 	size_t idle = 0, all = 0;
@@ -234,9 +235,9 @@ void judge_idle_threads(const struct facts *f, struct verdict *v)
 	if (idle < 4 * gort->procs.v.n)
 		return;
 	v->bytes = MIN(bytes,
-		       facts_resident(f, CAT_THREAD_STACK) + facts_resident(f, CAT_STACK_SYSTEM));
+		       judged_resident(f, CAT_THREAD_STACK) + judged_resident(f, CAT_STACK_SYSTEM));
 	v->summary = SAY(f, "%s are the stacks of %zu threads that have nothing to do, of %zu",
-			 facts_size(f, v->bytes), idle, all);
+			 judged_size(f, v->bytes), idle, all);
 	v->remedy =
 		"The runtime makes a thread for each call into C or the kernel that blocks at the "
 		"same time, and keeps it: let fewer of them run at a time. A thread ends when a "

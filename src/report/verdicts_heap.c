@@ -13,7 +13,7 @@
 #define SECOND_NS 1000000000
 
 /* What GOGC would be set to. */
-static const char *gogc_text(const struct facts *f)
+static const char *gogc_text(const struct judged *f)
 {
 	if (!f->m.has_gc_percent)
 		return "a lower GOGC";
@@ -21,27 +21,27 @@ static const char *gogc_text(const struct facts *f)
 				   : SAY(f, "a lower GOGC (now %lld)", (long long)f->m.gc_percent);
 }
 
-static bool has_limit(const struct facts *f)
+static bool has_limit(const struct judged *f)
 {
 	return f->m.memory_limit < GO_MAX_ADDR;
 }
 
-static const char *limit_text(const struct facts *f)
+static const char *limit_text(const struct judged *f)
 {
 	if (!f->s->gort->rt.dialect.has_memory_limit)
 		return "a GOMEMLIMIT (from Go 1.19 on)";
 	return has_limit(f)
-		       ? SAY(f, "a lower GOMEMLIMIT (now %s)", facts_size(f, f->m.memory_limit))
+		       ? SAY(f, "a lower GOMEMLIMIT (now %s)", judged_size(f, f->m.memory_limit))
 		       : "a GOMEMLIMIT (now none)";
 }
 
-void judge_idle_retained(const struct facts *f, struct verdict *v)
+void judge_idle_retained(const struct judged *f, struct verdict *v)
 {
-	v->gain = v->bytes = facts_resident(f, CAT_IDLE_RETAINED);
+	v->gain = v->bytes = judged_resident(f, CAT_IDLE_RETAINED);
 	v->summary = SAY(f,
 			 "%s are free pages that the runtime keeps for later "
 			 "(HeapIdle-HeapReleased)",
-			 facts_size(f, v->bytes));
+			 judged_size(f, v->bytes));
 	v->remedy = SAY(f,
 			"The scavenger gives them back over minutes while the heap stays small; "
 			"debug.FreeOSMemory() does at once. To keep less: %s a little above what "
@@ -52,18 +52,18 @@ void judge_idle_retained(const struct facts *f, struct verdict *v)
 }
 
 /* ", 12.0 MiB of it in huge pages": as far as that is known, and there are any. */
-static const char *parts_text(const struct facts *f, const struct columns *c)
+static const char *parts_text(const struct judged *f, const struct columns *c)
 {
 	const char *text = "";
 
 	if (ledger_knows_part(f->s->ledger, c, PART_LAZYFREE) && c->lazyfree)
-		text = SAY(f, ", %s of it lazy-free", facts_size(f, c->lazyfree));
+		text = SAY(f, ", %s of it lazy-free", judged_size(f, c->lazyfree));
 	if (ledger_knows_part(f->s->ledger, c, PART_HUGE) && c->huge)
-		text = SAY(f, "%s, %s of it in huge pages", text, facts_size(f, c->huge));
+		text = SAY(f, "%s, %s of it in huge pages", text, judged_size(f, c->huge));
 	return text;
 }
 
-void judge_released_resident(const struct facts *f, struct verdict *v)
+void judge_released_resident(const struct judged *f, struct verdict *v)
 {
 	const struct rt *rt = &f->s->gort->rt;
 	struct columns c = ledger_columns(f->s->ledger, CAT_IDLE_RELEASED);
@@ -71,7 +71,7 @@ void judge_released_resident(const struct facts *f, struct verdict *v)
 	u64 dontneed = !rt->dialect.frees_lazily;
 
 	v->gain = v->bytes = c.state[STATE_RESIDENT];
-	size = facts_size(f, v->bytes);
+	size = judged_size(f, v->bytes);
 	err_free(rt_u(rt, rt->globals[RT_G_DEBUG], RT_DEBUG_MADVDONTNEED, &dontneed));
 	verdict_evidence(v, "HeapReleased", f->m.heap_released);
 	verdict_evidence(v, "madvdontneed", dontneed);
@@ -97,7 +97,7 @@ void judge_released_resident(const struct facts *f, struct verdict *v)
 }
 
 /* "64 bytes (2344 spans, 0.8 % used), 1024 bytes without pointers (...)" */
-static const char *gaps_text(const struct facts *f, const struct class_row rows[])
+static const char *gaps_text(const struct judged *f, const struct class_row rows[])
 {
 	char used[REPORT_PERCENT_BUF];
 	const char *text = "";
@@ -118,7 +118,7 @@ static const char *gaps_text(const struct facts *f, const struct class_row rows[
 	return text;
 }
 
-void judge_fragmentation(const struct facts *f, struct verdict *v)
+void judge_fragmentation(const struct judged *f, struct verdict *v)
 {
 	struct class_row rows[SPANCLASS_COUNT];
 	u64 gain = 0;
@@ -129,17 +129,17 @@ void judge_fragmentation(const struct facts *f, struct verdict *v)
 	/* Free slots of nearly full spans are no loss: the next objects take them. */
 	if (gain * 20 < f->total)
 		return;
-	v->bytes = facts_resident(f, CAT_HEAP_FREE);
-	v->gain = MIN(gain, v->bytes + facts_resident(f, CAT_HEAP_TAIL));
+	v->bytes = judged_resident(f, CAT_HEAP_FREE);
+	v->gain = MIN(gain, v->bytes + judged_resident(f, CAT_HEAP_TAIL));
 	v->summary = SAY(f,
 			 "%s are free slots between objects (HeapInuse-HeapAlloc), most in "
 			 "slots of %s",
-			 facts_size(f, v->bytes), gaps_text(f, rows));
+			 judged_size(f, v->bytes), gaps_text(f, rows));
 	v->remedy = SAY(f,
 			"Only objects of the same size class can use them; without the gaps %s "
 			"would be whole free spans. Keep what survives a peak apart from what does "
 			"not, or copy the survivors afterwards. See `spanscope sizeclasses`.",
-			facts_size(f, gain));
+			judged_size(f, gain));
 	verdict_evidence(v, "reclaimable", gain);
 	verdict_evidence(v, "slot_bytes", rows[0].slot_bytes);
 	verdict_evidence(v, "spans", rows[0].spans);
@@ -162,7 +162,7 @@ static u64 zero_pages(const struct image *im, const struct span *s)
 	return sum;
 }
 
-void facts_find_cleared(struct facts *f)
+void judged_find_cleared(struct judged *f)
 {
 	const struct gort *gort = f->s->gort;
 	struct slots slots;
@@ -187,31 +187,31 @@ void facts_find_cleared(struct facts *f)
 }
 
 /* How old the last GC was when the core's file was last written. */
-static u64 seconds_since_gc(const struct facts *f)
+static u64 seconds_since_gc(const struct judged *f)
 {
 	u64 written = (u64)f->s->im->core.mtime_ns;
 
 	return f->m.last_gc && written > f->m.last_gc ? (written - f->m.last_gc) / SECOND_NS : 0;
 }
 
-static const char *last_gc_text(const struct facts *f)
+static const char *last_gc_text(const struct judged *f)
 {
 	if (!f->m.num_gc)
 		return "There was no GC yet";
 	return SAY(f, "The last GC, %llu s before the core was written, found %s live",
-		   (unsigned long long)seconds_since_gc(f), facts_size(f, f->m.heap_marked));
+		   (unsigned long long)seconds_since_gc(f), judged_size(f, f->m.heap_marked));
 }
 
-void judge_garbage(const struct facts *f, struct verdict *v)
+void judge_garbage(const struct judged *f, struct verdict *v)
 {
-	u64 dead = facts_resident(f, CAT_HEAP_DEAD), fresh = facts_resident(f, CAT_HEAP_FRESH);
+	u64 dead = judged_resident(f, CAT_HEAP_DEAD), fresh = judged_resident(f, CAT_HEAP_FRESH);
 
 	dead -= MIN(dead, f->cleared_dead); /* see judge_never_written */
 	fresh -= MIN(fresh, f->cleared_fresh);
 	v->gain = v->bytes = dead + fresh;
 	v->summary =
 		SAY(f, "up to %s may be garbage: %s found dead, %s allocated since the last GC",
-		    facts_size(f, v->bytes), facts_size(f, dead), facts_size(f, fresh));
+		    judged_size(f, v->bytes), judged_size(f, dead), judged_size(f, fresh));
 	if (f->m.next_gc >= GO_MAX_ADDR)
 		v->remedy = SAY(f, "%s. It is switched off (GOGC=off): set GOGC, or %s.",
 				last_gc_text(f), limit_text(f));
@@ -220,7 +220,7 @@ void judge_garbage(const struct facts *f, struct verdict *v)
 			f,
 			"%s; the next is due at %s (NextGC). It comes earlier, at the price "
 			"of CPU, with %s or %s.",
-			last_gc_text(f), facts_size(f, f->m.next_gc), gogc_text(f), limit_text(f));
+			last_gc_text(f), judged_size(f, f->m.next_gc), gogc_text(f), limit_text(f));
 	verdict_evidence(v, "dead", dead);
 	verdict_evidence(v, "fresh", fresh);
 	verdict_evidence(v, "heapMarked", f->m.heap_marked);
@@ -234,18 +234,18 @@ void judge_garbage(const struct facts *f, struct verdict *v)
 }
 
 /* What is never written is not called garbage besides. */
-void judge_never_written(const struct facts *f, struct verdict *v)
+void judge_never_written(const struct judged *f, struct verdict *v)
 {
 	v->gain = v->bytes = f->cleared_live + f->cleared_dead + f->cleared_fresh;
 	v->summary = SAY(f,
 			 "%s of large objects with pointers were cleared by the runtime, never "
 			 "written",
-			 facts_size(f, v->bytes));
+			 judged_size(f, v->bytes));
 	v->remedy = "Go 1.24 clears fresh memory that is zero already, and so makes it resident "
 		    "(golang/go#72991): upgrade to Go 1.25.";
 }
 
-void judge_in_use_absent(const struct facts *f, struct verdict *v)
+void judge_in_use_absent(const struct judged *f, struct verdict *v)
 {
 	static const enum category heap[] = {CAT_HEAP_LIVE, CAT_HEAP_FRESH, CAT_HEAP_DEAD,
 					     CAT_HEAP_UNDECIDED};
@@ -261,13 +261,13 @@ void judge_in_use_absent(const struct facts *f, struct verdict *v)
 		v->bytes = 0;
 	v->summary =
 		SAY(f, "%s of the objects (HeapAlloc) are not in memory: allocated, never touched",
-		    facts_size(f, v->bytes));
+		    judged_size(f, v->bytes));
 	v->remedy = "pprof and HeapAlloc count them, the kernel does not: they cost nothing until "
 		    "they are written.";
 	verdict_evidence(v, "HeapAlloc", virtual);
 }
 
-void judge_memory_limit(const struct facts *f, struct verdict *v)
+void judge_memory_limit(const struct judged *f, struct verdict *v)
 {
 	u64 limit = f->m.memory_limit, mapped = f->m.mapped_ready;
 	char share[REPORT_PERCENT_BUF];
@@ -276,8 +276,8 @@ void judge_memory_limit(const struct facts *f, struct verdict *v)
 		return;
 	v->bytes = mapped;
 	v->summary = SAY(f, "the runtime has %s (Sys-HeapReleased), %s of its memory limit of %s",
-			 facts_size(f, mapped), report_percent(mapped, limit, share),
-			 facts_size(f, limit));
+			 judged_size(f, mapped), report_percent(mapped, limit, share),
+			 judged_size(f, limit));
 	v->remedy = "Near GOMEMLIMIT the GC runs ever more often: raise the limit, or hold less.";
 	verdict_evidence(v, "GOMEMLIMIT", limit);
 	verdict_evidence(v, "mapped_ready", mapped);

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static u64 sum_state(const struct facts *f, enum category first, enum category last,
+static u64 sum_state(const struct judged *f, enum category first, enum category last,
 		     enum page_state state)
 {
 	u64 sum = 0;
@@ -16,7 +16,7 @@ static u64 sum_state(const struct facts *f, enum category first, enum category l
 	return sum;
 }
 
-void judge_idle_absent(const struct facts *f, struct verdict *v)
+void judge_idle_absent(const struct judged *f, struct verdict *v)
 {
 	struct columns c = ledger_columns(f->s->ledger, CAT_IDLE_RETAINED);
 
@@ -27,17 +27,17 @@ void judge_idle_absent(const struct facts *f, struct verdict *v)
 	v->summary = SAY(f,
 			 "%s of the %s of free pages that the runtime keeps (HeapIdle-"
 			 "HeapReleased) are not in memory",
-			 facts_size(f, v->bytes), facts_size(f, c.virtual));
+			 judged_size(f, v->bytes), judged_size(f, c.virtual));
 	v->remedy = SAY(f,
 			"They were freed without ever having been written: to release them gives "
 			"nothing back. debug.FreeOSMemory() gives back %s, not what MemStats says.",
-			facts_size(f, c.state[STATE_RESIDENT]));
+			judged_size(f, c.state[STATE_RESIDENT]));
 	verdict_evidence(v, "HeapIdle", f->m.heap_idle);
 	verdict_evidence(v, "HeapReleased", f->m.heap_released);
 	verdict_evidence(v, "resident", c.state[STATE_RESIDENT]);
 }
 
-void judge_zero_resident(const struct facts *f, struct verdict *v)
+void judge_zero_resident(const struct judged *f, struct verdict *v)
 {
 	struct columns total = ledger_total(f->s->ledger);
 	u64 most = 0;
@@ -56,7 +56,7 @@ void judge_zero_resident(const struct facts *f, struct verdict *v)
 	v->bytes = total.zero;
 	v->summary =
 		SAY(f, "%s are pages full of zeros, most of them (%s) %s (%s)",
-		    facts_size(f, v->bytes), facts_size(f, most),
+		    judged_size(f, v->bytes), judged_size(f, most),
 		    category_meaning((enum category)largest), category_id((enum category)largest));
 	v->remedy = "Written with zeros, or brought in by a huge page and never used, they cost as "
 		    "much as others. Where huge pages are the cause: THP 'madvise' or "
@@ -66,7 +66,7 @@ void judge_zero_resident(const struct facts *f, struct verdict *v)
 		verdict_evidence(v, "huge", total.huge);
 }
 
-void judge_swapped_heap(const struct facts *f, struct verdict *v)
+void judge_swapped_heap(const struct judged *f, struct verdict *v)
 {
 	u64 objects = sum_state(f, CAT_HEAP_LIVE, CAT_HEAP_UNDECIDED, STATE_SWAPPED);
 	u64 idle = sum_state(f, CAT_IDLE_RETAINED, CAT_IDLE_RELEASED, STATE_SWAPPED);
@@ -76,8 +76,8 @@ void judge_swapped_heap(const struct facts *f, struct verdict *v)
 	v->summary = SAY(f,
 			 "%s of the Go heap are in swap (VmSwap): %s of objects, %s of free "
 			 "pages, %s of stacks",
-			 facts_size(f, v->bytes), facts_size(f, objects), facts_size(f, idle),
-			 facts_size(f, stacks));
+			 judged_size(f, v->bytes), judged_size(f, objects), judged_size(f, idle),
+			 judged_size(f, stacks));
 	v->remedy = "Every GC reads the objects with pointers back in, and waits for the disk "
 		    "meanwhile: set GOMEMLIMIT below what the machine has to spare, and no swap "
 		    "for this service (memory.swap.max).";
@@ -95,7 +95,7 @@ static u64 part_bytes(const struct cgroup_part *parts, size_t n, const char *id)
 	return 0;
 }
 
-void judge_cgroup(const struct facts *f, struct verdict *v)
+void judge_cgroup(const struct judged *f, struct verdict *v)
 {
 	struct cgroup_part parts[CGROUP_PARTS];
 	u64 beyond = 0, file, others, rss, usage;
@@ -113,10 +113,10 @@ void judge_cgroup(const struct facts *f, struct verdict *v)
 	v->summary = SAY(f,
 			 "the cgroup is charged %s (memory.current%s%s): this process's RSS is %s "
 			 "of it, file cache %s, the kernel's memory %s, others %s",
-			 facts_size(f, usage), c->known[CGROUP_LIMIT] ? ", limit " : "",
-			 c->known[CGROUP_LIMIT] ? facts_size(f, c->bytes[CGROUP_LIMIT]) : "",
-			 facts_size(f, rss), facts_size(f, file),
-			 facts_size(f, beyond - file - others), facts_size(f, others));
+			 judged_size(f, usage), c->known[CGROUP_LIMIT] ? ", limit " : "",
+			 c->known[CGROUP_LIMIT] ? judged_size(f, c->bytes[CGROUP_LIMIT]) : "",
+			 judged_size(f, rss), judged_size(f, file),
+			 judged_size(f, beyond - file - others), judged_size(f, others));
 	v->remedy = "A container is killed for the sum, not for RSS. File cache goes first when it "
 		    "gets tight, but for shared memory; the others have to be looked for "
 		    "elsewhere.";

@@ -12,24 +12,25 @@ struct leak {
 	const struct group *largest; /* the most of them in one place; NULL: no leak */
 };
 
-struct facts {
+/* A snapshot, and what has been found out about it for the rules. */
+struct judged {
 	const struct snapshot *s;
 	struct doc *d;
 	struct mstats m;
 	u64 total;                                     /* resident */
 	const struct goroutine_groups *groups;         /* NULL when stacks are few */
 	struct leak leak;                              /* the largest */
-	u64 cleared_live, cleared_dead, cleared_fresh; /* see facts_find_cleared */
+	u64 cleared_live, cleared_dead, cleared_fresh; /* see judged_find_cleared */
 };
 
 /* A rule's function. */
-typedef void judge_fn(const struct facts *f, struct verdict *v);
+typedef void judge_fn(const struct judged *f, struct verdict *v);
 
 /* Resident bytes of a class. */
-u64 facts_resident(const struct facts *f, enum category c);
+u64 judged_resident(const struct judged *f, enum category c);
 
 /* A size as a string of the doc. */
-const char *facts_size(const struct facts *f, u64 bytes);
+const char *judged_size(const struct judged *f, u64 bytes);
 
 /* A string of the doc. */
 #define SAY(f, ...) (doc_printf((f)->d, __VA_ARGS__).string)
@@ -42,13 +43,13 @@ judge_fn judge_idle_retained, judge_released_resident, judge_fragmentation, judg
 
 /* Large objects with pointers that were cleared although new, and never written: bytes in live
  * ones, and in those that judge_garbage would count too: found dead, allocated since. */
-void facts_find_cleared(struct facts *f);
+void judged_find_cleared(struct judged *f);
 
 /* verdicts_goroutines.c */
 judge_fn judge_goroutine_stacks, judge_goroutine_leak, judge_dead_goroutines, judge_idle_threads;
 
 /* Finds the leak. The only error is the end of memory. */
-struct err *facts_find_leak(struct facts *f) ERR_RESULT;
+struct err *judged_find_leak(struct judged *f) ERR_RESULT;
 
 /* Resident bytes of goroutines' stacks, from which on it is worth to unwind them. */
 #define STACKS_LEAST_PERMILLE 50
