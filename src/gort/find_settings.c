@@ -10,7 +10,9 @@
  * runtime/proc.go, and what it may be late by on all Ps together. */
 #define CYCLE_NS ((u64)5 * 120 * 1000000000)
 
-#define RETAINED_PERCENT 95 /* runtime/mgcscavenge.go: 100 - reduceExtraPercent */
+/* runtime/mgcscavenge.go: 100 - reduceExtraPercent, 100 / retainExtraPercent */
+#define RETAINED_PERCENT 95
+#define RETAINED_EXTRA_PART 10
 
 /* parsedebugvars (runtime/runtime1.go) sets these before it reads GODEBUG. */
 static const struct {
@@ -88,7 +90,23 @@ static struct err *find_debug(struct finder *f)
 struct pacing {
 	u64 limit; /* GOMEMLIMIT */
 	u64 heap;  /* all that was ever mapped for the heap: more cannot be kept */
+	u64 goal;  /* of what is kept by GOGC, if there is one; 0: not known */
 };
+
+/* gcPaceScavenger: the heap that was in use when the last GC ended, as the goal has grown since. A
+ * memory limit can make it less. */
+static u64 goal_by_percent(const struct finder *f, va_t gcc)
+{
+	u64 page = f->rt->im->auxv.page_size, in_use, goal, last_goal, kept;
+
+	if (!page || !find_field(f, gcc, RT_GCC_PERCENT_HEAP_GOAL, &goal) ||
+	    !find_field(f, gcc, RT_GCC_LAST_HEAP_GOAL, &last_goal) || !last_goal ||
+	    !find_field(f, f->rt->globals[RT_G_MEMSTATS], RT_MSTATS_LAST_HEAP_IN_USE, &in_use) ||
+	    in_use > GO_MAX_ADDR || goal > GO_MAX_ADDR)
+		return 0;
+	kept = (u64)((double)in_use * ((double)goal / (double)last_goal));
+	return align_up(kept + kept / RETAINED_EXTRA_PART, page);
+}
 
 static bool read_pacing(const struct finder *f, struct pacing *ret)
 {
@@ -101,6 +119,7 @@ static bool read_pacing(const struct finder *f, struct pacing *ret)
 	    !find_field(f, gcc, RT_GCC_HEAP_RELEASED, &released))
 		return false;
 	ret->heap = in_use + free + released;
+	ret->goal = goal_by_percent(f, gcc);
 	return true;
 }
 
@@ -115,17 +134,21 @@ static bool goals_fit(const struct finder *f, const struct pacing *p, u64 percen
 	       (limit_goal == UINT64_MAX || limit_goal == kept);
 }
 
-/* 0 when it is not scavenge; more when its times, which are of the last cycle, are no longer than
- * that takes (of two that fit, one was settings of the program with a time of an hour). */
+enum { RANK_FITS = 1, RANK_COMPUTED = 4 /* more than times add to the other */ };
+
+/* 0 when it is not scavenge. More when its times, which are of the last cycle, are no longer than
+ * that takes (of two that fit, one was settings of the program with a time of an hour), and most
+ * when its goal is what was computed (of two that fit, one was a mask: all ones mean none). */
 static u64 rank_scavenge(const struct finder *f, va_t scavenge, const struct pacing *pacing)
 {
 	static const enum rt_field times[] = {RT_SCAVENGE_ASSIST, RT_SCAVENGE_BACKGROUND};
-	u64 percent_goal, limit_goal, ns, rank = 1;
+	u64 percent_goal, limit_goal, ns, rank;
 
 	if (!find_field(f, scavenge, RT_SCAVENGE_PERCENT_GOAL, &percent_goal) ||
 	    !find_field(f, scavenge, RT_SCAVENGE_LIMIT_GOAL, &limit_goal) ||
 	    !goals_fit(f, pacing, percent_goal, limit_goal))
 		return 0;
+	rank = percent_goal == pacing->goal ? RANK_COMPUTED : RANK_FITS;
 	for (size_t i = 0; i < COUNT_OF(times); i++) {
 		if (!rt_has(f->rt, times[i]))
 			continue;

@@ -40,6 +40,7 @@ class Results:
             self.file = open(path, "w")
 
     def add(self, go, arch, program, dump, proofs, passed):
+        """go: the release; "" when the analysis did not come so far."""
         if self.file:
             json.dump({"go": go, "arch": arch, "program": program, "dump": dump,
                        "proofs": proofs, "passed": passed}, self.file)

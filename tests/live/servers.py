@@ -202,7 +202,7 @@ def look(name, moment, dump, core, daemon, options):
         problems += check_told(tool, daemon, moment == daemons.LAST_LOOK)
         shown += ["metrics"] if daemon.scrapes and not daemon.moved else []
     go = tool.documents.get(("overview",), {"go": {}})["go"]
-    version = str(go.get("version")).removeprefix("go")
+    version = (go.get("version") or "").removeprefix("go")
     record = (version, go.get("arch"), name, dump, {"stripped": shown, "none": ["same"]},
               not problems)
     remark = ", moved since it was asked" if daemon.moved else ""

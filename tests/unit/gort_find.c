@@ -318,6 +318,53 @@ static void test_not_scavenge(void **state)
 	}
 }
 
+/* What gcPaceScavenger (runtime/mgcscavenge.go) computes for a goal. */
+static u64 computed_goal(const struct rt *rt, u64 goal, u64 last)
+{
+	u64 in_use, kept;
+
+	assert_ok(rt_u(rt, rt->globals[RT_G_MEMSTATS], RT_MSTATS_LAST_HEAP_IN_USE, &in_use));
+	kept = (u64)((double)in_use * ((double)goal / (double)last));
+	return align_up(kept + kept / 10, 4096);
+}
+
+/* A mask of the program, all ones, looks like scavenge without goals (syncthing 1.19 with cgo has
+ * one): the goal that was computed tells. */
+static void test_mask_is_not_scavenge(void **state)
+{
+	static struct shipped s;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cores); i++) {
+		const struct rt *base = &s.base.gort.rt;
+		struct memfile_change changes[4];
+		struct diags d = {0};
+		struct rt rt;
+		va_t at, gcc, scavenge;
+		u64 last, goal;
+
+		open_core(&s, cores[i]);
+		at = zero_words(&s, RT_MODULE_NOPTRBSS, RT_MODULE_ENOPTRBSS, 4);
+		gcc = base->globals[RT_G_GC_CONTROLLER];
+		scavenge = base->globals[RT_G_SCAVENGE];
+		assert_ok(rt_u(base, gcc, RT_GCC_LAST_HEAP_GOAL, &last));
+		goal = last / 8 * 7; /* these have none, by GOGC=off */
+		changes[0] = shipped_poke(&s, at, UINT64_MAX);
+		changes[1] = shipped_poke(&s, at + 8, UINT64_MAX);
+		changes[2] = shipped_poke(&s, rt_addr(base, gcc, RT_GCC_PERCENT_HEAP_GOAL), goal);
+		changes[3] = shipped_poke(&s, rt_addr(base, scavenge, RT_SCAVENGE_PERCENT_GOAL),
+					  computed_goal(base, goal, last));
+		rt = unplaced(&s, &d);
+		assert_ok(find_globals(&rt));
+		assert_int_equal(d.entries[DIAG_STRUCTURE].count, 0);
+		assert_int_equal(rt.globals[RT_G_SCAVENGE], scavenge);
+		for (size_t j = COUNT_OF(changes); j-- > 0;)
+			memfile_undo(&s.file, &changes[j]);
+		diags_fini(&d);
+		shipped_close(&s);
+	}
+}
+
 /* Words of a goroutine's stack that are in order as a module's bounds are: seen in cores of
  * qemu-user, which do not tell what memory is a file's. */
 static void test_stack_is_no_module(void **state)
@@ -428,5 +475,6 @@ static void test_damage(void **state)
 }
 
 TEST_MAIN(TEST(test_found), TEST(test_tagged_pointers), TEST(test_settings), TEST(test_refused),
-	  TEST(test_bucket_in_no_table), TEST(test_stack_is_no_module), TEST(test_not_scavenge),
-	  TEST(test_not_sched), TEST(test_damage))
+	  TEST(test_bucket_in_no_table), TEST(test_mask_is_not_scavenge),
+	  TEST(test_stack_is_no_module), TEST(test_not_scavenge), TEST(test_not_sched),
+	  TEST(test_damage))
