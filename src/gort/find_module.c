@@ -79,10 +79,10 @@ static bool read_part(const struct finder *f, va_t m, enum rt_field lo, enum rt_
 	return read_pair(f, m, lo, hi, ret) && ret->lo && ret->lo % sizeof(va_t) == 0;
 }
 
-/* No module is known to be without variables that have pointers. */
-static bool has_words(struct range part)
+/* For mheap_, which is in a runtime's own module; a plugin's is never the first one. */
+static bool has_room(const struct finder *f, struct range bss, struct range noptrbss)
 {
-	return part.hi - part.lo >= sizeof(va_t);
+	return bss.hi - bss.lo + noptrbss.hi - noptrbss.lo > rt_size(f->rt, RT_MHEAP);
 }
 
 static bool is_module(const struct finder *f, va_t m)
@@ -91,10 +91,10 @@ static bool is_module(const struct finder *f, va_t m)
 
 	return read_pair(f, m, RT_MODULE_TEXT, RT_MODULE_ETEXT, &text) && is_text(f, text) &&
 	       read_part(f, m, RT_MODULE_NOPTRDATA, RT_MODULE_ENOPTRDATA, &noptrdata) &&
-	       read_part(f, m, RT_MODULE_DATA, RT_MODULE_EDATA, &data) && has_words(data) &&
-	       read_part(f, m, RT_MODULE_BSS, RT_MODULE_EBSS, &bss) && has_words(bss) &&
+	       read_part(f, m, RT_MODULE_DATA, RT_MODULE_EDATA, &data) && data.lo < data.hi &&
+	       read_part(f, m, RT_MODULE_BSS, RT_MODULE_EBSS, &bss) && bss.lo < bss.hi &&
 	       read_part(f, m, RT_MODULE_NOPTRBSS, RT_MODULE_ENOPTRBSS, &noptrbss) &&
-	       mask_fits(f, m, RT_MODULE_GCDATA_N, data) &&
+	       has_room(f, bss, noptrbss) && mask_fits(f, m, RT_MODULE_GCDATA_N, data) &&
 	       mask_fits(f, m, RT_MODULE_GCBSS_N, bss) && table_fits(f, m);
 }
 

@@ -366,7 +366,8 @@ static void test_mask_is_not_scavenge(void **state)
 }
 
 /* Words of a goroutine's stack that are in order as a module's bounds are: seen in cores of
- * qemu-user, which do not tell what memory is a file's. */
+ * qemu-user, which do not tell what memory is a file's. Pointers into a slice of 16 bits that begin
+ * after an address of code, or into one of words between two. */
 static void test_stack_is_no_module(void **state)
 {
 	static const enum rt_field fields[] = {
@@ -374,12 +375,18 @@ static void test_stack_is_no_module(void **state)
 		RT_MODULE_ENOPTRDATA, RT_MODULE_DATA,      RT_MODULE_EDATA,
 		RT_MODULE_BSS,        RT_MODULE_EBSS,      RT_MODULE_NOPTRBSS,
 		RT_MODULE_ENOPTRBSS,  RT_MODULE_PC_HEADER, RT_MODULE_FUNCNAMETAB,
-		RT_MODULE_PCLNTABLE,
+		RT_MODULE_PCLNTABLE,  RT_MODULE_GCDATA_N,  RT_MODULE_GCBSS_N,
 	};
+	static const struct {
+		u64 step, text_bytes, mask; /* no text_bytes: to the first pointer */
+	} patterns[] = {{2, 0, 0}, {8, 4096, 1}};
 	static struct shipped s;
 
 	(void)state;
-	for (size_t i = 0; i < COUNT_OF(cores); i++) {
+	for (size_t i = 0; i < COUNT_OF(cores) * COUNT_OF(patterns); i++) {
+		const u64 step = patterns[i % COUNT_OF(patterns)].step;
+		const u64 text_bytes = patterns[i % COUNT_OF(patterns)].text_bytes;
+		const u64 mask = patterns[i % COUNT_OF(patterns)].mask;
 		struct memfile_change changes[COUNT_OF(fields)];
 		struct diags d = {0};
 		struct image bare;
@@ -387,7 +394,7 @@ static void test_stack_is_no_module(void **state)
 		u64 text;
 		va_t at;
 
-		open_core(&s, cores[i]);
+		open_core(&s, cores[i / COUNT_OF(patterns)]);
 		rt = unplaced(&s, &d);
 		bare = *rt.im;
 		bare.files.n = 0;
@@ -396,9 +403,18 @@ static void test_stack_is_no_module(void **state)
 				rt_size(&rt, RT_MODULE) / 8);
 		assert_ok(rt_u(&rt, s.base.gort.rt.globals[RT_G_FIRSTMODULEDATA], RT_MODULE_TEXT,
 			       &text));
-		for (size_t j = 0; j < COUNT_OF(fields); j++)
-			changes[j] = shipped_poke(&s, rt_addr(&rt, at, fields[j]),
-						  j ? at + 2 * j : text + 0x734);
+		text += 0x734;
+		for (size_t j = 0; j < COUNT_OF(fields); j++) {
+			u64 word = at + step * j;
+
+			if (fields[j] == RT_MODULE_TEXT)
+				word = text;
+			else if (fields[j] == RT_MODULE_ETEXT && text_bytes)
+				word = text + text_bytes;
+			else if (fields[j] == RT_MODULE_GCDATA_N || fields[j] == RT_MODULE_GCBSS_N)
+				word = mask;
+			changes[j] = shipped_poke(&s, rt_addr(&rt, at, fields[j]), word);
+		}
 		assert_ok(find_single_runtime(&rt));
 		for (size_t j = COUNT_OF(changes); j-- > 0;)
 			memfile_undo(&s.file, &changes[j]);
