@@ -3,8 +3,8 @@
  *   RLIMIT_CORE counts the bytes that the kernel writes, not the holes that it leaves
  * (fs/coredump.c, dump_emit and dump_skip of Linux 6.18): what a sparse core has of data ends
  * within a page of it. systemd-coredump gets all bytes through a pipe and stops at ProcessSizeMax
- * or ExternalSizeMax: the size itself is round. On a full disk the kernel stops at whatever page it
- * was. */
+ * or ExternalSizeMax: the size itself is round, also when the file was given holes later. On a full
+ * disk the kernel stops at whatever page it was, which is round once in 256 times. */
 #include "image/truncation.h"
 
 #include "base/units.h"
@@ -47,9 +47,10 @@ const char *truncation_cause(struct image *im)
 {
 	bool own_holes = !im->unpacked.packing || im->unpacked.keeps_holes;
 	u64 size = im->core.size, data = own_holes ? data_bytes(&im->core) : size, limit;
+	bool sparse = im->kind == CORE_KERNEL && data < size;
 	char text[UNITS_BUF];
 
-	limit = data < size && im->kind == CORE_KERNEL ? limit_near(data) : 0;
+	limit = sparse ? limit_near(data) : 0;
 	if (limit)
 		return arena_printf(&im->arena,
 				    "likely by RLIMIT_CORE (ulimit -c): %s were written",
@@ -57,11 +58,13 @@ const char *truncation_cause(struct image *im)
 	if (size % MIB == 0)
 		return arena_printf(&im->arena,
 				    "likely by a size limit (systemd's ProcessSizeMax, ulimit -c): "
-				    "%s is round",
-				    units_bytes((i64)size, text));
+				    "%s is round%s",
+				    units_bytes((i64)size, text),
+				    sparse ? "; else the disk was full when the kernel wrote it"
+					   : "");
 	if (!im->unpacked.packing && os_free_bytes(im->core.fd) < SPARE_BYTES)
 		return "likely because the disk was full, as it is now";
-	if (im->kind == CORE_KERNEL && data < size && size % PAGE_BYTES == 0)
+	if (sparse && size % PAGE_BYTES == 0)
 		return "likely because the disk was full when the kernel wrote it";
 	return "likely because writing or copying it was interrupted";
 }

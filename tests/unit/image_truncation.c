@@ -10,20 +10,26 @@
 #define PAGES 600
 #define MIB_PAGES 256
 
-/* A core whose memory begins with a hole, cut so many bytes behind the beginning of its memory. */
-static struct core cut_core(enum mkcore_layout layout, bool dense, u64 bytes)
+/* A core whose memory begins with a hole of some pages, cut so many bytes behind the beginning of
+ * its memory. */
+static struct core cut_with_hole(enum mkcore_layout layout, bool dense, size_t hole, u64 bytes)
 {
 	static char letters[PAGES + 1];
 	struct mkcore *mk = mkcore_new(layout);
 
 	memset(letters, '#', PAGES);
-	letters[0] = '.';
+	memset(letters, '.', hole);
 	mk->dense = dense;
 	mkcore_load(mk, 0x600000, PF_R | PF_W, letters);
 	mkcore_write(mk);
 	mkcore_truncate(mk,
 			layout == MKCORE_KERNEL && !dense ? mkcore_offset(mk, 0) + bytes : bytes);
 	return core_open(mk);
+}
+
+static struct core cut_core(enum mkcore_layout layout, bool dense, u64 bytes)
+{
+	return cut_with_hole(layout, dense, 1, bytes);
 }
 
 static void assert_cause(struct core c, const char *part)
@@ -64,4 +70,16 @@ static void test_round_sizes(void **state)
 	assert_cause(cut_core(MKCORE_GCORE, true, 300 * MK_PAGE + 17), "interrupted");
 }
 
-TEST_MAIN(TEST(test_limit_of_what_is_written), TEST(test_round_sizes))
+/* A size is round by chance, too. */
+static void test_round_size_of_what_has_holes(void **state)
+{
+	(void)state;
+	if (!tmp_has_holes())
+		skip();
+	/* a page of headers */
+	assert_cause(cut_with_hole(MKCORE_KERNEL, false, 20, (MIB_PAGES - 1) * MK_PAGE),
+		     "1.00 MiB is round; else the disk was full when the kernel wrote it");
+}
+
+TEST_MAIN(TEST(test_limit_of_what_is_written), TEST(test_round_sizes),
+	  TEST(test_round_size_of_what_has_holes))
