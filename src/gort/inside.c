@@ -40,6 +40,7 @@ static const struct {
 	{"runtime.getempty", INSIDE_STACKS},
 	{"runtime.prepareFreeWorkbufs", INSIDE_STACKS},
 	{"runtime.freeSomeWbufs", INSIDE_STACKS},
+	{"runtime.stkbucket", INSIDE_BUCKETS},
 };
 
 /* Takes a frame into account. Callers come after callees. */

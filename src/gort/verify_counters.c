@@ -65,7 +65,7 @@ static struct err *check_walk(const struct walk *w, const struct mstats *m,
 		{"StackInuse", w->stack_inuse, m->stack_inuse, INSIDE_PAGES | INSIDE_STACKS},
 		{"MSpanInuse", w->mspan_inuse, m->mspan_inuse, INSIDE_PAGES},
 		{"MCacheInuse", w->mcache_inuse, m->mcache_inuse, INSIDE_PAGES},
-		{"BuckHashSys", w->buckhash, m->buckhash_sys, 0},
+		{"BuckHashSys", w->buckhash, m->buckhash_sys, INSIDE_BUCKETS},
 	};
 
 	TRY(verify_close(v, "HeapAlloc", w->heap_alloc, m->heap_alloc, s->bytes, s->text,

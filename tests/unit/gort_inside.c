@@ -11,10 +11,10 @@
 #define STACK ((u64)16384)
 
 /* Functions of 256 bytes each. */
-enum { MAIN, ALLOC_SPAN, MALLOCGC, STACKALLOC, FUTEX, GROW, FUNCTIONS };
+enum { MAIN, ALLOC_SPAN, MALLOCGC, STACKALLOC, FUTEX, GROW, STKBUCKET, FUNCTIONS };
 static const char *const names[FUNCTIONS] = {
-	"main.main",     "runtime.(*mheap).allocSpan", "runtime.mallocgc", "runtime.stackalloc",
-	"runtime.futex", "runtime.(*mheap).grow",
+	"main.main",     "runtime.(*mheap).allocSpan", "runtime.mallocgc",  "runtime.stackalloc",
+	"runtime.futex", "runtime.(*mheap).grow",      "runtime.stkbucket",
 };
 
 static va_t pc_in(int function)
@@ -132,6 +132,7 @@ static void test_frames(void **state)
 		{{FUTEX, MAIN, ALLOC_SPAN, -1}, {MAIN, -1}, ALLOC_SPAN, INSIDE_PAGES},
 		{{FUTEX, MAIN, -1}, {MALLOCGC, MAIN, -1}, MALLOCGC, INSIDE_OBJECTS},
 		{{FUTEX, MAIN, -1}, {MAIN, MAIN, STACKALLOC, -1}, STACKALLOC, INSIDE_STACKS},
+		{{FUTEX, STKBUCKET, -1}, {MAIN, -1}, STKBUCKET, INSIDE_BUCKETS},
 		{{FUTEX, ALLOC_SPAN, -1},
 		 {MAIN, MALLOCGC, -1},
 		 ALLOC_SPAN,
@@ -206,6 +207,27 @@ static void test_growing(void **state)
 		}
 }
 
+/* runtime/mprof.go stkbucket: a bucket is counted before it is in its list. */
+static void test_making_a_bucket(void **state)
+{
+	static const struct plan making = {
+		{FUTEX, MAIN, -1}, {STKBUCKET, MALLOCGC, -1}, STKBUCKET, INSIDE_BUCKETS};
+	static const struct plan idle = {{FUTEX, MAIN, -1}, {MALLOCGC, -1}, -1, INSIDE_OBJECTS};
+	const struct mkgo_sample none = {0};
+
+	(void)state;
+	for (const struct mkgo_release *r = mkgo_everywhere; r->minor; r++)
+		for (int i = 0; i < 2; i++) {
+			struct mkgo *go = plant_thread(r, i ? &making : &idle);
+			struct mkgo_core c;
+
+			add(go, mkgo_part(go, &none, PART_MEMSTATS), RT_MSTATS_BUCKHASH_SYS, 264);
+			mkgo_open(&c, go);
+			mkgo_assert_failed(&c, i ? "" : "BuckHashSys\n");
+			mkgo_close(&c);
+		}
+}
+
 /* Damage in the table of functions: nobody is found, nothing is read outside. */
 static void test_damage(void **state)
 {
@@ -231,4 +253,4 @@ static void test_damage(void **state)
 		}
 }
 
-TEST_MAIN(TEST(test_frames), TEST(test_growing), TEST(test_damage))
+TEST_MAIN(TEST(test_frames), TEST(test_growing), TEST(test_making_a_bucket), TEST(test_damage))
