@@ -116,6 +116,7 @@ class Daemon:
         time.sleep(SCRAPE_SECONDS)
         scraped = self.client(self.port)
         for look in range(LOOKS):
+            time.sleep(2 * look)  # it has stood still, and catches up
             self.profiles = self.profile_goroutines()
             time.sleep(SCRAPE_SECONDS)
             self.profiles += self.profile_goroutines()
