@@ -98,13 +98,16 @@ struct pacing {
 static u64 goal_by_percent(const struct finder *f, va_t gcc)
 {
 	u64 page = f->rt->im->auxv.page_size, in_use, goal, last_goal, kept;
+	double grown;
 
 	if (!page || !find_field(f, gcc, RT_GCC_PERCENT_HEAP_GOAL, &goal) ||
 	    !find_field(f, gcc, RT_GCC_LAST_HEAP_GOAL, &last_goal) || !last_goal ||
-	    !find_field(f, f->rt->globals[RT_G_MEMSTATS], RT_MSTATS_LAST_HEAP_IN_USE, &in_use) ||
-	    in_use > GO_MAX_ADDR || goal > GO_MAX_ADDR)
+	    !find_field(f, f->rt->globals[RT_G_MEMSTATS], RT_MSTATS_LAST_HEAP_IN_USE, &in_use))
 		return 0;
-	kept = (u64)((double)in_use * ((double)goal / (double)last_goal));
+	grown = (double)in_use * ((double)goal / (double)last_goal);
+	if (grown > (double)GO_MAX_ADDR) /* none, by GOGC=off; or damage */
+		return 0;
+	kept = (u64)grown;
 	return align_up(kept + kept / RETAINED_EXTRA_PART, page);
 }
 

@@ -13,8 +13,7 @@ enum {
 	INSIDE_PAGES = 1,   /* pages, spans, their records, and all that is counted of them */
 	INSIDE_OBJECTS = 2, /* slots of spans, and their counts */
 	INSIDE_STACKS = 4,  /* stacks between two owners; buffers of the collector */
-	INSIDE_BUCKETS =
-		8, /* a profile bucket, counted and not yet in its list (runtime/mprof.go) */
+	INSIDE_BUCKETS = 8, /* a profile bucket, counted and not yet in its list */
 };
 
 struct insider {

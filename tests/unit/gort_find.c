@@ -35,6 +35,16 @@ static struct rt unplaced(const struct shipped *s, struct diags *d)
 	return rt;
 }
 
+/* Closes a core as it was before the changes. */
+static void close_changed(struct shipped *s, const struct memfile_change *changes, size_t n,
+			  struct diags *d)
+{
+	while (n-- > 0)
+		memfile_undo(&s->file, &changes[n]);
+	diags_fini(d);
+	shipped_close(s);
+}
+
 /* These have no place; a number among many cannot be proved. */
 static bool is_derived(int g)
 {
@@ -245,10 +255,7 @@ static void test_bucket_in_no_table(void **state)
 		assert_int_equal(rt.globals[RT_G_BBUCKETS], 0);
 		assert_int_equal(rt.globals[RT_G_BUCKHASH],
 				 shipped_read(&s, known[RT_G_MBUCKETS]) ? known[RT_G_BUCKHASH] : 0);
-		for (size_t j = COUNT_OF(changes); j-- > 0;)
-			memfile_undo(&s.file, &changes[j]);
-		diags_fini(&d);
-		shipped_close(&s);
+		close_changed(&s, changes, COUNT_OF(changes), &d);
 	}
 }
 
@@ -311,10 +318,7 @@ static void test_not_scavenge(void **state)
 		assert_int_equal(d.entries[DIAG_STRUCTURE].count, 0);
 		assert_int_equal(percent_goal(&s, rt.globals[RT_G_SCAVENGE]),
 				 percent_goal(&s, s.base.gort.rt.globals[RT_G_SCAVENGE]));
-		for (size_t j = COUNT_OF(changes); j-- > 0;)
-			memfile_undo(&s.file, &changes[j]);
-		diags_fini(&d);
-		shipped_close(&s);
+		close_changed(&s, changes, COUNT_OF(changes), &d);
 	}
 }
 
@@ -358,10 +362,7 @@ static void test_mask_is_not_scavenge(void **state)
 		assert_ok(find_globals(&rt));
 		assert_int_equal(d.entries[DIAG_STRUCTURE].count, 0);
 		assert_int_equal(rt.globals[RT_G_SCAVENGE], scavenge);
-		for (size_t j = COUNT_OF(changes); j-- > 0;)
-			memfile_undo(&s.file, &changes[j]);
-		diags_fini(&d);
-		shipped_close(&s);
+		close_changed(&s, changes, COUNT_OF(changes), &d);
 	}
 }
 
@@ -416,10 +417,7 @@ static void test_stack_is_no_module(void **state)
 			changes[j] = shipped_poke(&s, rt_addr(&rt, at, fields[j]), word);
 		}
 		assert_ok(find_single_runtime(&rt));
-		for (size_t j = COUNT_OF(changes); j-- > 0;)
-			memfile_undo(&s.file, &changes[j]);
-		diags_fini(&d);
-		shipped_close(&s);
+		close_changed(&s, changes, COUNT_OF(changes), &d);
 	}
 }
 
@@ -454,10 +452,7 @@ static void test_not_sched(void **state)
 		}
 		assert_ok(find_globals(&rt));
 		assert_int_equal(rt.globals[RT_G_SCHED], known);
-		for (size_t j = COUNT_OF(changes); j-- > 0;)
-			memfile_undo(&s.file, &changes[j]);
-		diags_fini(&d);
-		shipped_close(&s);
+		close_changed(&s, changes, COUNT_OF(changes), &d);
 	}
 }
 
